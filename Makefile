@@ -1,0 +1,63 @@
+# make demo | test | lint | format | bench | clean. Needs make and python3 only;
+# the peer LIBSVM also needs a C++ compiler, and is left out where there is none.
+
+PYTHON ?= python3
+BENCH_ARGS ?=
+MAXMARGIN_TEST_SCALE ?= 1
+export MAXMARGIN_TEST_SCALE
+
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check -q
+LIBSVM_MISSING := libsvm-official could not be built: its agreement tests will be skipped
+INTELEX_MISSING := scikit-learn-intelex could not be installed: its rows will be missing
+
+.PHONY: demo test test-all test-nojit test-bounds lint format bench clean
+
+demo: .venv/base
+	$(BIN)/python examples/demo.py
+
+test: lint test-all test-nojit test-bounds
+
+test-all: .venv/tools
+	$(BIN)/python -m pytest
+
+test-nojit: .venv/tools
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -m nojit
+
+test-bounds: .venv/tools
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/.numba-boundscheck \
+	$(BIN)/python -m pytest -m boundscheck
+
+lint: .venv/tools
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: .venv/tools
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: .venv/bench
+	$(BIN)/python -m benchmarks $(BENCH_ARGS)
+
+clean:
+	rm -rf .venv .numba-boundscheck build dist .*_cache .hypothesis
+	find . -name __pycache__ -prune -exec rm -rf {} +
+
+# Each stamp below is made again when pyproject.toml changes.
+
+.venv/base: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(PIP) install --upgrade pip
+	$(PIP) install -e .
+	@touch $@
+
+.venv/tools: .venv/base
+	$(PIP) install -e . --group test --group lint
+	@$(PIP) install --group peers >.venv/peers.log 2>&1 || echo "$(LIBSVM_MISSING)"
+	@touch $@
+
+.venv/bench: .venv/tools
+	@$(PIP) install --group bench >.venv/bench.log 2>&1 || echo "$(INTELEX_MISSING)"
+	@touch $@

@@ -1,0 +1,37 @@
+"""What does `import maxmargin` offer? Five estimators, each loaded at first use.
+
+Importing the package is cheap: scikit-learn and Numba are imported only once an
+estimator is asked for (PEP 562).
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from maxmargin.estimators.one_class import OneClassSVM
+    from maxmargin.estimators.svc import SVC, NuSVC
+    from maxmargin.estimators.svr import SVR, NuSVR
+
+__version__ = "0.1.0"
+
+__all__ = ["SVC", "SVR", "NuSVC", "NuSVR", "OneClassSVM", "__version__"]
+
+_HOME = {
+    "SVC": "maxmargin.estimators.svc",
+    "NuSVC": "maxmargin.estimators.svc",
+    "SVR": "maxmargin.estimators.svr",
+    "NuSVR": "maxmargin.estimators.svr",
+    "OneClassSVM": "maxmargin.estimators.one_class",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(import_module(_HOME[name]), name)
+    globals()[name] = found  # the next access is an ordinary one
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,224 @@
+"""How is a loop compiled, and where is its machine code kept between runs?
+
+Numba's disk cache looks only at the file that a function is written in: when a callee,
+a constant or a NamedTuple in another file changes, old machine code is run. So our
+cache folder is named after a digest of everything that compiled code can depend on.
+"""
+
+import hashlib
+import os
+import shutil
+import stat
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+import llvmlite
+import numba
+from llvmlite import ir
+from numba import config, types
+from numba.extending import intrinsic
+
+try:
+    from numba.core.caching import (
+        CompileResultCacheImpl,
+        FunctionCache,
+        UserWideCacheLocator,
+    )
+except ImportError:  # they are private to Numba, and may be renamed one day
+    HAS_CACHE_CLASSES = False
+else:
+    HAS_CACHE_CLASSES = True
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+PACKAGE = Path(__file__).parent
+NEVER_COMPILED = {"estimators"}  # no compiled file may import these rooms
+SETTINGS = ("BOUNDSCHECK", "OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE")
+SAFE_FASTMATH = {"contract", "reassoc", "nsz", "arcp"}  # NaN and inf keep their meaning
+KEEP_DAYS = 30  # long enough for two versions used in turn
+
+
+def jit(function: Function) -> Function:
+    """Compile a function, in IEEE arithmetic, and keep its machine code on disk."""
+    return _compile(function, fastmath=False)
+
+
+def jit_fast(function: Function) -> Function:
+    """Compile like `jit`, and let sums be reordered so that they vectorise."""
+    return _compile(function, fastmath=SAFE_FASTMATH)
+
+
+def _compile(function: Function, fastmath: bool | set[str]) -> Function:
+    options = {"nogil": True, "error_model": "numpy", "fastmath": fastmath}
+    if config.DISABLE_JIT or cache_folder() is None:
+        return numba.njit(**options)(function)
+    try:
+        if HAS_CACHE_CLASSES:
+            compiled = numba.njit(**options)(function)
+            compiled._cache = _KeyedCache(function)
+            return compiled
+        with _numba_cache_in(cache_folder()):
+            return numba.njit(cache=True, **options)(function)
+    except Exception:  # whatever ails the cache, the function still compiles
+        return numba.njit(**options)(function)
+
+
+# Where the machine code is kept.
+
+
+@cache
+def cache_folder() -> Path | None:
+    """The writable folder for this version of the package, or None."""
+    key = _digest_of_sources()
+    for find in (_numba_folder, _user_folder, _temporary_folder):
+        with suppress(OSError, RuntimeError):
+            folder = find() / key
+            is_new = not folder.exists()
+            folder.mkdir(parents=True, exist_ok=True)
+            tempfile.TemporaryFile(dir=folder).close()  # and marks it as used today
+            if is_new:
+                _remove_old_siblings(folder)
+            return folder
+    return None
+
+
+def _digest_of_sources() -> str:
+    digest = hashlib.sha256()
+    settings = [getattr(config, name, None) for name in SETTINGS]
+    digest.update(repr((numba.__version__, llvmlite.__version__, settings)).encode())
+    for path in sorted(PACKAGE.rglob("*.py")):
+        place = path.relative_to(PACKAGE)
+        if place.parts[0] not in NEVER_COMPILED:
+            source = path.read_bytes()
+            digest.update(f"{place.as_posix()} {len(source)} ".encode() + source)
+    return digest.hexdigest()[:20]
+
+
+def _numba_folder() -> Path:
+    if not config.CACHE_DIR:
+        raise FileNotFoundError("NUMBA_CACHE_DIR is not set.")
+    return Path(config.CACHE_DIR) / "maxmargin"
+
+
+def _user_folder() -> Path:
+    if sys.platform == "win32":
+        base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData/Local")
+    elif sys.platform == "darwin":
+        base = Path.home() / "Library/Caches"
+    else:
+        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    if not base.is_absolute():
+        raise FileNotFoundError(f"{base} is relative: it would move with the user.")
+    return base / "maxmargin"
+
+
+def _temporary_folder() -> Path:
+    if not hasattr(os, "getuid"):
+        return (
+            Path(tempfile.gettempdir()) / "maxmargin"
+        )  # Windows has one for each user
+    folder = Path(tempfile.gettempdir()) / f"maxmargin-{os.getuid()}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    found = folder.lstat()
+    is_private = stat.S_ISDIR(found.st_mode) and not found.st_mode & 0o077
+    if not is_private or found.st_uid != os.getuid():
+        raise PermissionError(f"{folder} belongs to somebody else.")  # machine code!
+    return folder
+
+
+def _remove_old_siblings(folder: Path) -> None:
+    oldest = time.time() - KEEP_DAYS * 86_400
+    for other in folder.parent.iterdir():
+        with suppress(OSError):
+            if len(other.name) == len(folder.name) and other.stat().st_mtime < oldest:
+                shutil.rmtree(other, ignore_errors=True)
+
+
+# How Numba is told.
+
+if HAS_CACHE_CLASSES:
+
+    class _KeyedLocator(UserWideCacheLocator):
+        def __init__(self, function: Callable[..., Any], file: str) -> None:
+            super().__init__(function, file)
+            subfolder = self.get_suitable_cache_subpath(file)
+            self._cache_path = str((cache_folder() or Path()) / subfolder)
+
+    class _KeyedCacheImpl(CompileResultCacheImpl):
+        _locator_classes = (_KeyedLocator,)
+
+    class _KeyedCache(FunctionCache):
+        """Numba's cache in our folder, where a damaged file is only a missing one."""
+
+        _impl_class = _KeyedCacheImpl
+
+        def load_overload(self, sig: Any, target_context: Any) -> Any:
+            try:
+                found = super().load_overload(sig, target_context)
+            except Exception:  # a damaged pickle can raise anything
+                with suppress(OSError):
+                    self.flush()
+                return None
+            # Two processes that save at once may give two signatures the same file.
+            is_other = found is not None and found.signature.args != sig
+            return None if is_other else found
+
+        def save_overload(self, sig: Any, data: Any) -> None:
+            with suppress(OSError):  # the disk is full, or the folder has gone
+                super().save_overload(sig, data)
+
+
+@contextmanager
+def _numba_cache_in(folder: Path | None) -> Iterator[None]:
+    """Let Numba's public setting point at `folder` while one function is decorated."""
+    before = config.CACHE_DIR
+    config.CACHE_DIR = str(folder)
+    try:
+        yield
+    finally:
+        config.CACHE_DIR = before
+
+
+# Minimum and maximum that vectorise: Numba's own are branches, for the sake of NaN.
+
+
+def _as_llvm(name: str) -> Callable[[Function], Function]:
+    def replace(function: Function) -> Function:
+        return function if config.DISABLE_JIT else _call_llvm(name)
+
+    return replace
+
+
+def _call_llvm(name: str) -> Any:
+    @intrinsic
+    def extremum(typing_context, a, b):  # type: ignore[no-untyped-def]
+        is_single = a == b == types.float32
+        number = types.float32 if is_single else types.float64
+        llvm_number = ir.FloatType() if is_single else ir.DoubleType()
+
+        def emit(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+            kind = ir.FunctionType(llvm_number, [llvm_number] * 2)
+            callee = builder.module.declare_intrinsic(name, [llvm_number], fnty=kind)
+            return builder.call(callee, arguments, fastmath=["nnan", "nsz"])
+
+        return number(number, number), emit
+
+    return extremum
+
+
+@_as_llvm("llvm.minnum")
+def smaller(a: float, b: float) -> float:
+    """The smaller of two numbers, neither of them NaN; for jitted code."""
+    return min(a, b)
+
+
+@_as_llvm("llvm.maxnum")
+def larger(a: float, b: float) -> float:
+    """The larger of two numbers, neither of them NaN; for jitted code."""
+    return max(a, b)

@@ -1,0 +1,1 @@
+"""What is a training set once it is inside?"""

@@ -1,0 +1,42 @@
+"""Which classes are there, and which sample belongs to which?"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from maxmargin.errors import InvalidInput
+from maxmargin.typing import IntVector
+
+
+class Labels(NamedTuple):
+    """Distinct labels in order, and for each sample the place of its own."""
+
+    classes: np.ndarray
+    code: IntVector
+
+    @property
+    def n_classes(self) -> int:
+        return len(self.classes)
+
+    def pairs(self) -> list[tuple[int, int]]:
+        """All pairs of classes in LIBSVM's order: 01, 02, ..., 12, ..."""
+        k = self.n_classes
+        return [(i, j) for i in range(k) for j in range(i + 1, k)]
+
+
+def encode_labels(y: Any) -> Labels:
+    """Labels of any type that can be put in order."""
+    y = np.asarray(y)
+    if y.dtype == object and any(label is None for label in y):
+        raise InvalidInput(
+            "y contains None: every sample needs a label; drop the samples without one."
+        )
+    try:
+        classes, code = np.unique(y, return_inverse=True)
+    except TypeError as error:
+        kinds = sorted({type(label).__name__ for label in y})
+        raise InvalidInput(
+            f"Labels must be of one kind, so that they can be put in order; y holds "
+            f"{', '.join(kinds)}. Convert them, for instance with y.astype(str)."
+        ) from error
+    return Labels(classes, code.astype(np.intp))

@@ -1,0 +1,263 @@
+"""What is a training set once inside? Rows, dense or sparse, with the same verbs.
+
+Both layouts answer in float64, whatever they were given: kernel values are differences
+of large numbers, and float32 would lose them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from maxmargin._jit import jit
+from maxmargin.typing import FloatMatrix, FloatVector, IntVector
+
+GROUP = 8  # sparse rows met at once: eight float64 fill one cache line
+
+
+class DenseRows:
+    """Rows of a C-ordered float64 matrix."""
+
+    def __init__(self, values: Any, norms: FloatVector | None = None) -> None:
+        self.values: FloatMatrix = np.ascontiguousarray(values, dtype=np.float64)
+        self._norms = norms
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def n_columns(self) -> int:
+        return int(self.values.shape[1])
+
+    def take(self, index: IntVector | slice) -> DenseRows:
+        """These rows alone."""
+        return DenseRows(self.values[index], self.squared_norms()[index])
+
+    def centred_on(self, middle: FloatVector) -> DenseRows:
+        """Rows minus `middle`: smaller norms, so less cancellation in distances."""
+        return DenseRows(self.values - middle)
+
+    def middle(self) -> FloatVector:
+        """The mean row."""
+        return self.values.mean(axis=0)
+
+    def dots(self, other: Any) -> FloatMatrix:
+        """<x_i, z_j> for every row here and every row of `other`."""
+        return self.values @ other.values.T
+
+    def squared_norms(self) -> FloatVector:
+        """<x_i, x_i>, computed once."""
+        if self._norms is None:
+            self._norms = np.einsum("ij,ij->i", self.values, self.values)
+        return self._norms
+
+    def city_distances(self, other: Any) -> FloatMatrix:
+        """Sum of |x_i - z_j| over the columns."""
+        out = np.empty((len(self), len(other)))
+        _dense_city_distances(self.values, other.values, out)
+        return out
+
+    def weighted_sum(self, weight: FloatMatrix) -> FloatMatrix:
+        """weight @ rows."""
+        return weight @ self.values
+
+    def times(self, columns: FloatMatrix) -> FloatMatrix:
+        """rows @ columns."""
+        return self.values @ columns
+
+
+class SparseRows:
+    """Rows of a CSR matrix with sorted int32 or int64 indices and no duplicates.
+
+    `indptr` may begin anywhere, so that neighbouring rows are taken without copying.
+    """
+
+    def __init__(
+        self,
+        parts: tuple[Any, Any, Any],
+        n_columns: int,
+        norms: FloatVector | None = None,
+    ) -> None:
+        data, self.indices, self.indptr = parts
+        self.data: FloatVector = np.asarray(data, dtype=np.float64)
+        self.n_columns = n_columns
+        self._norms = norms
+
+    def __len__(self) -> int:
+        return len(self.indptr) - 1
+
+    @property
+    def parts(self) -> tuple[FloatVector, IntVector, IntVector]:
+        """data, indices, indptr."""
+        return self.data, self.indices, self.indptr
+
+    def take(self, index: IntVector | slice) -> SparseRows:
+        """These rows alone."""
+        norms = self.squared_norms()[index]
+        if isinstance(index, slice):
+            first, last, _ = index.indices(len(self))
+            near = self.indptr[first : last + 1]
+            return SparseRows((self.data, self.indices, near), self.n_columns, norms)
+        first, n_values = self.indptr[index], np.diff(self.indptr)[index]
+        indptr = np.zeros(len(index) + 1, dtype=self.indptr.dtype)
+        np.cumsum(n_values, out=indptr[1:])
+        where = np.arange(indptr[-1]) + np.repeat(first - indptr[:-1], n_values)
+        parts = self.data[where], self.indices[where], indptr
+        return SparseRows(parts, self.n_columns, norms)
+
+    def dots(self, other: Any) -> FloatMatrix:
+        """<x_i, z_j> for every row here and every row of `other`."""
+        out = np.zeros((len(self), len(other)))
+        buffer = np.zeros((self.n_columns, GROUP))
+        _sparse_dots(*self.parts, *other.parts, buffer, out)
+        return out
+
+    def squared_norms(self) -> FloatVector:
+        """<x_i, x_i>, computed once."""
+        if self._norms is None:
+            norms = np.zeros(len(self))
+            _sparse_squared_norms(self.data, self.indptr, norms)
+            self._norms = norms  # only now: other threads may be reading
+        return self._norms
+
+    def city_distances(self, other: Any) -> FloatMatrix:
+        """Sum of |x_i - z_j| over the columns."""
+        out = np.empty((len(self), len(other)))
+        _sparse_city_distances(*self.parts, *other.parts, out)
+        return out
+
+    def weighted_sum(self, weight: FloatMatrix) -> FloatMatrix:
+        """weight @ rows, dense."""
+        out = np.zeros((len(weight), self.n_columns))
+        _sparse_weighted_sum(*self.parts, weight, out)
+        return out
+
+    def times(self, columns: FloatMatrix) -> FloatMatrix:
+        """rows @ columns, dense."""
+        out = np.zeros((len(self), columns.shape[1]))
+        _sparse_times(*self.parts, columns, out)
+        return out
+
+
+Rows: TypeAlias = DenseRows | SparseRows
+
+
+def as_rows(X: Any) -> Rows:
+    """Rows of a validated matrix: a NumPy array, or CSR."""
+    if isinstance(X, np.ndarray):
+        return DenseRows(X)
+    return SparseRows((X.data, X.indices, X.indptr), X.shape[1])
+
+
+@jit
+def _dense_city_distances(a: FloatMatrix, b: FloatMatrix, out: FloatMatrix) -> None:
+    for i in range(len(a)):
+        for j in range(len(b)):
+            total = 0.0
+            for k in range(a.shape[1]):
+                total += abs(a[i, k] - b[j, k])
+            out[i, j] = total
+
+
+@jit
+def _sparse_squared_norms(
+    data: FloatVector, indptr: IntVector, out: FloatVector
+) -> None:
+    for i in range(len(out)):
+        for p in range(indptr[i], indptr[i + 1]):
+            out[i] += data[p] * data[p]
+
+
+@jit
+def _sparse_dots(
+    a_data: FloatVector,
+    a_indices: IntVector,
+    a_indptr: IntVector,
+    b_data: FloatVector,
+    b_indices: IntVector,
+    b_indptr: IntVector,
+    buffer: FloatMatrix,
+    out: FloatMatrix,
+) -> None:
+    """Spread GROUP rows of a over `buffer`, then meet each row of b once."""
+    n_a, n_b = out.shape
+    total = np.zeros(GROUP)
+    for first in range(0, n_a, GROUP):
+        last = min(first + GROUP, n_a)
+        for i in range(first, last):
+            for p in range(a_indptr[i], a_indptr[i + 1]):
+                buffer[a_indices[p], i - first] = a_data[p]
+        for j in range(n_b):
+            total[:] = 0.0
+            for p in range(b_indptr[j], b_indptr[j + 1]):
+                for k in range(GROUP):
+                    total[k] += b_data[p] * buffer[b_indices[p], k]
+            for i in range(first, last):
+                out[i, j] = total[i - first]
+        for i in range(first, last):
+            for p in range(a_indptr[i], a_indptr[i + 1]):
+                buffer[a_indices[p], i - first] = 0.0
+
+
+@jit
+def _sparse_city_distances(
+    a_data: FloatVector,
+    a_indices: IntVector,
+    a_indptr: IntVector,
+    b_data: FloatVector,
+    b_indices: IntVector,
+    b_indptr: IntVector,
+    out: FloatMatrix,
+) -> None:
+    """Merge two sorted rows at a time."""
+    n_a, n_b = out.shape
+    for i in range(n_a):
+        for j in range(n_b):
+            total, p, q = 0.0, a_indptr[i], b_indptr[j]
+            p_end, q_end = a_indptr[i + 1], b_indptr[j + 1]
+            while p < p_end and q < q_end:
+                if a_indices[p] == b_indices[q]:
+                    total += abs(a_data[p] - b_data[q])
+                    p, q = p + 1, q + 1
+                elif a_indices[p] < b_indices[q]:
+                    total += abs(a_data[p])
+                    p += 1
+                else:
+                    total += abs(b_data[q])
+                    q += 1
+            while p < p_end:
+                total += abs(a_data[p])
+                p += 1
+            while q < q_end:
+                total += abs(b_data[q])
+                q += 1
+            out[i, j] = total
+
+
+@jit
+def _sparse_weighted_sum(
+    data: FloatVector,
+    indices: IntVector,
+    indptr: IntVector,
+    weight: FloatMatrix,
+    out: FloatMatrix,
+) -> None:
+    for m in range(len(weight)):
+        for i in range(weight.shape[1]):
+            for p in range(indptr[i], indptr[i + 1]):
+                out[m, indices[p]] += weight[m, i] * data[p]
+
+
+@jit
+def _sparse_times(
+    data: FloatVector,
+    indices: IntVector,
+    indptr: IntVector,
+    columns: FloatMatrix,
+    out: FloatMatrix,
+) -> None:
+    for i in range(len(out)):
+        for p in range(indptr[i], indptr[i + 1]):
+            for m in range(columns.shape[1]):
+                out[i, m] += data[p] * columns[indices[p], m]

@@ -1,0 +1,108 @@
+"""Novelty detection: the one-class machine."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import OutlierMixin
+
+from maxmargin.estimators.base import OneProblem
+from maxmargin.estimators.inputs import TrainingSet
+from maxmargin.kernels.gram import Gram
+from maxmargin.models import Machine, fit_one_class
+from maxmargin.typing import FloatVector
+
+ON_BOUNDARY = 1e-10  # of the offset: what rounding leaves of zero
+
+
+class OneClassSVM(OutlierMixin, OneProblem):
+    def __init__(
+        self,
+        *,
+        kernel="rbf",
+        degree=3,
+        gamma="scale",
+        coef0=0.0,
+        tol=1e-3,
+        nu=0.5,
+        shrinking=True,
+        cache_size="auto",
+        verbose=False,
+        max_iter=-1,
+        solver="smo",
+        working_set="second_order",
+        time_limit=None,
+        warm_start=False,
+        callback=None,
+        n_jobs=None,
+    ):
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.tol = tol
+        self.nu = nu
+        self.shrinking = shrinking
+        self.cache_size = cache_size
+        self.verbose = verbose
+        self.max_iter = max_iter
+        self.solver = solver
+        self.working_set = working_set
+        self.time_limit = time_limit
+        self.warm_start = warm_start
+        self.callback = callback
+        self.n_jobs = n_jobs
+
+    def fit(self, X, y=None, sample_weight=None):
+        """Fit the machine; y is there for the protocol's sake and not used.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples; the kernel between all of them for kernel="precomputed", whatever
+            the function understands for a callable kernel.
+        y : ignored
+        sample_weight : array-like of shape (n_samples,), default None
+            Weight k counts as k copies of a sample; zero or less leaves it out.
+
+        Returns
+        -------
+        self
+        """
+        return self._fit(X, None, sample_weight)
+
+    def _check_targets(self, y: Any, training: TrainingSet) -> None:
+        return None
+
+    def _fit_machine(
+        self,
+        gram: Gram,
+        targets: Any,
+        weight: FloatVector,
+        start: FloatVector | None,
+    ) -> Machine:
+        return fit_one_class(
+            gram, weight, self._options(1), nu=float(self.nu), start=start
+        )
+
+    def _with_public_signs(self, fitted: dict[str, Any]) -> dict[str, Any]:
+        fitted = super()._with_public_signs(fitted)
+        fitted["offset_"] = -fitted["intercept_"]
+        return fitted
+
+    def decision_function(self, X):
+        """Signed distance to the boundary, positive inside, shape (n_samples,).
+
+        Support vectors that are not outliers lie on the boundary. Their values are
+        zero up to rounding, and are given as zero so that rounding decides nothing.
+        """
+        decision = self._decision(X)
+        decision[np.abs(decision) <= ON_BOUNDARY * np.abs(self.offset_[0])] = 0.0
+        return decision
+
+    def score_samples(self, X):
+        """The kernel sum before offset_ is subtracted, shape (n_samples,)."""
+        return self.decision_function(X) + self.offset_
+
+    def predict(self, X):
+        """+1 for samples inside the boundary or on it, -1 for those outside."""
+        return np.where(self.decision_function(X) >= 0.0, 1, -1)

@@ -1,0 +1,105 @@
+"""Are the parameters usable? Asked once, at the start of fit."""
+
+from collections.abc import Callable
+from numbers import Integral, Real
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from maxmargin.errors import InvalidInput, NotAvailable
+
+KERNELS = ("linear", "poly", "rbf", "sigmoid", "laplacian", "precomputed")
+
+
+class Rule(NamedTuple):
+    """What a parameter must be, in code and in words."""
+
+    holds: Callable[[Any], bool]
+    words: str
+
+
+def _is_real(value: Any) -> bool:
+    is_number = isinstance(value, Real) and not isinstance(value, bool | np.bool_)
+    return is_number and not np.isnan(float(value))
+
+
+def _is_int(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
+
+
+def _is_bool(value: Any) -> bool:
+    return isinstance(value, bool | np.bool_)
+
+
+def _one_of(*choices: str) -> Rule:
+    words = " or ".join(f"{choice!r}" for choice in choices)
+    return Rule(lambda v: isinstance(v, str) and v in choices, words)
+
+
+YES_OR_NO = Rule(_is_bool, "True or False")
+RULES = {
+    "C": Rule(lambda v: _is_real(v) and v > 0, "a number above 0 (inf is allowed)"),
+    "nu": Rule(lambda v: _is_real(v) and 0 < v <= 1, "a number in (0, 1]"),
+    "epsilon": Rule(
+        lambda v: _is_real(v) and 0 <= v < np.inf, "a finite number, 0 or above"
+    ),
+    "tol": Rule(lambda v: _is_real(v) and 0 < v < np.inf, "a finite number above 0"),
+    "degree": Rule(lambda v: _is_int(v) and v >= 0, "a whole number, 0 or above"),
+    "gamma": Rule(
+        lambda v: v in ("scale", "auto") if isinstance(v, str) else _is_gamma(v),
+        "'scale', 'auto' or a finite number, 0 or above",
+    ),
+    "coef0": Rule(lambda v: _is_real(v) and np.isfinite(v), "a finite number"),
+    "kernel": Rule(
+        lambda v: callable(v) or (isinstance(v, str) and v in KERNELS),
+        f"one of {', '.join(KERNELS)}, or a function of two sets of samples",
+    ),
+    "cache_size": Rule(
+        lambda v: v == "auto" if isinstance(v, str) else _is_real(v) and v > 0,
+        "'auto' or a number of MB above 0",
+    ),
+    "max_iter": Rule(
+        lambda v: _is_int(v) and v >= -1, "a whole number, or -1 for the default limit"
+    ),
+    "time_limit": Rule(
+        lambda v: v is None or (_is_real(v) and v > 0), "None or seconds above 0"
+    ),
+    "n_jobs": Rule(
+        lambda v: v is None or (_is_int(v) and v != 0),
+        "None, a number of threads, or -1 for all cores",
+    ),
+    "callback": Rule(lambda v: v is None or callable(v), "None or a function"),
+    "solver": _one_of("smo"),
+    "working_set": _one_of("second_order", "first_order"),
+    "decision_function_shape": _one_of("ovr", "ovo"),
+    "shrinking": YES_OR_NO,
+    "break_ties": YES_OR_NO,
+    "fit_intercept": YES_OR_NO,
+    "warm_start": YES_OR_NO,
+    "class_weight": Rule(
+        lambda v: v is None or isinstance(v, dict) or v == "balanced",
+        "None, 'balanced' or a dict of label: weight",
+    ),
+}
+
+
+def _is_gamma(value: Any) -> bool:
+    return _is_real(value) and 0 <= value < np.inf
+
+
+def check_parameters(estimator: Any) -> None:
+    """Raise InvalidInput for the first parameter that breaks its rule."""
+    name = type(estimator).__name__
+    for parameter, value in estimator.get_params(deep=False).items():
+        rule = RULES.get(parameter)
+        if rule is not None and not rule.holds(value):
+            raise InvalidInput(
+                f"The {parameter!r} parameter of {name} must be {rule.words}, "
+                f"got {value!r}."
+            )
+    if getattr(estimator, "probability", False) is True:
+        raise NotAvailable(
+            f"{name}(probability=True) is not available yet. Wrap the classifier "
+            "instead: sklearn.calibration.CalibratedClassifierCV"
+            f"({name}(), ensemble=False)."
+        )

@@ -1,0 +1,160 @@
+"""Regression: epsilon-SVR and nu-SVR."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import RegressorMixin
+from sklearn.utils.validation import _check_y, column_or_1d
+
+from maxmargin.estimators.base import OneProblem
+from maxmargin.estimators.inputs import TrainingSet
+from maxmargin.kernels.gram import Gram
+from maxmargin.models import Machine, fit_epsilon_svr, fit_nu_svr
+from maxmargin.typing import FloatVector
+
+
+class _Regressor(RegressorMixin, OneProblem):
+    def fit(self, X, y, sample_weight=None):
+        """Fit the regressor; the class docstring states its problem.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples; the kernel between all of them for kernel="precomputed", whatever
+            the function understands for a callable kernel.
+        y : array-like of shape (n_samples,)
+            Targets.
+        sample_weight : array-like of shape (n_samples,), default None
+            Weight k counts as k copies of a sample; zero or less leaves it out.
+
+        Returns
+        -------
+        self
+        """
+        return self._fit(X, y, sample_weight)
+
+    def predict(self, X):
+        """The fitted function at these samples, shape (n_samples,)."""
+        return self._decision(X)
+
+    def _check_targets(self, y: Any, training: TrainingSet) -> FloatVector:
+        y = _check_y(column_or_1d(y, warn=True), y_numeric=True, estimator=self)
+        targets: FloatVector = y.astype(np.float64)[training.kept]
+        return targets
+
+
+class SVR(_Regressor):
+    def __init__(
+        self,
+        *,
+        kernel="rbf",
+        degree=3,
+        gamma="scale",
+        coef0=0.0,
+        tol=1e-3,
+        C=1.0,
+        epsilon=0.1,
+        shrinking=True,
+        cache_size="auto",
+        verbose=False,
+        max_iter=-1,
+        solver="smo",
+        working_set="second_order",
+        fit_intercept=True,
+        time_limit=None,
+        warm_start=False,
+        callback=None,
+        n_jobs=None,
+    ):
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.tol = tol
+        self.C = C
+        self.epsilon = epsilon
+        self.shrinking = shrinking
+        self.cache_size = cache_size
+        self.verbose = verbose
+        self.max_iter = max_iter
+        self.solver = solver
+        self.working_set = working_set
+        self.fit_intercept = fit_intercept
+        self.time_limit = time_limit
+        self.warm_start = warm_start
+        self.callback = callback
+        self.n_jobs = n_jobs
+
+    def _fit_machine(
+        self,
+        gram: Gram,
+        targets: Any,
+        weight: FloatVector,
+        start: FloatVector | None,
+    ) -> Machine:
+        return fit_epsilon_svr(
+            gram,
+            targets,
+            self.C * weight,
+            self._options(1),
+            epsilon=float(self.epsilon),
+            has_intercept=bool(self.fit_intercept),
+            start=start,
+        )
+
+
+class NuSVR(_Regressor):
+    def __init__(
+        self,
+        *,
+        nu=0.5,
+        C=1.0,
+        kernel="rbf",
+        degree=3,
+        gamma="scale",
+        coef0=0.0,
+        shrinking=True,
+        tol=1e-3,
+        cache_size="auto",
+        verbose=False,
+        max_iter=-1,
+        solver="smo",
+        working_set="second_order",
+        time_limit=None,
+        warm_start=False,
+        callback=None,
+        n_jobs=None,
+    ):
+        self.nu = nu
+        self.C = C
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.shrinking = shrinking
+        self.tol = tol
+        self.cache_size = cache_size
+        self.verbose = verbose
+        self.max_iter = max_iter
+        self.solver = solver
+        self.working_set = working_set
+        self.time_limit = time_limit
+        self.warm_start = warm_start
+        self.callback = callback
+        self.n_jobs = n_jobs
+
+    def _fit_machine(
+        self,
+        gram: Gram,
+        targets: Any,
+        weight: FloatVector,
+        start: FloatVector | None,
+    ) -> Machine:
+        return fit_nu_svr(
+            gram,
+            targets,
+            self.C * weight,
+            self._options(1),
+            nu=float(self.nu),
+            start=start,
+        )

@@ -1,0 +1,115 @@
+"""Which rows of K are kept, and which one makes room? (LRU, as in LIBSVM.)"""
+
+import os
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from maxmargin._jit import jit
+from maxmargin.typing import IntVector, KernelMatrix
+
+NOBODY = -1
+MIN_SLOTS = 2  # a pair of variables needs two rows at once
+MEMORY_SHARE = 0.25  # of physical memory, for cache_size="auto"
+UNKNOWN_MEMORY = 4 << 30  # assumed where the system does not tell
+
+
+class RowCache(NamedTuple):
+    """Gram rows in memory: slot s holds row owner[s], and slot[owner[s]] == s.
+
+    Columns are the active variables; `flat` is the memory that `rows` lies in.
+    """
+
+    rows: KernelMatrix
+    flat: KernelMatrix
+    owner: IntVector  # slot -> row, NOBODY if free
+    slot: IntVector  # row -> slot, NOBODY if absent
+    last_use: IntVector
+    clock: IntVector  # one number: uses so far
+    n_used: IntVector  # one number: slots ever filled, which are the first ones
+
+
+def default_cache_bytes() -> int:
+    """A quarter of the machine's memory: the ceiling that cache_size="auto" stands for."""
+    try:
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        memory = UNKNOWN_MEMORY
+    return int(MEMORY_SHARE * memory)
+
+
+def make_cache(
+    n_rows: int, n_columns: int, dtype: DTypeLike, n_bytes: int
+) -> RowCache:
+    """An empty cache of at most n_bytes, but of two rows at least."""
+    row_bytes = np.dtype(dtype).itemsize * n_columns
+    n_slots = int(np.clip(n_bytes // row_bytes, MIN_SLOTS, max(n_rows, MIN_SLOTS)))
+    flat = np.empty(n_slots * n_columns, dtype=dtype)
+    return _with_slots(flat, n_slots, n_columns, n_rows)
+
+
+def _with_slots(
+    flat: KernelMatrix, n_slots: int, n_columns: int, n_rows: int
+) -> RowCache:
+    return RowCache(
+        rows=flat[: n_slots * n_columns].reshape(n_slots, n_columns),
+        flat=flat,
+        owner=np.full(n_slots, NOBODY),
+        slot=np.full(n_rows, NOBODY),
+        last_use=np.full(n_slots, NOBODY),
+        clock=np.zeros(1, dtype=np.intp),
+        n_used=np.zeros(1, dtype=np.intp),
+    )
+
+
+def keep_columns(cache: RowCache, keep: IntVector) -> RowCache:
+    """The same rows over fewer columns; the memory saved becomes new slots."""
+    n_slots = min(len(cache.flat) // len(keep), len(cache.slot))
+    n_slots = max(n_slots, len(cache.owner))
+    _compact(cache.flat, cache.rows.shape[1], int(cache.n_used[0]), keep)
+    narrow = _with_slots(cache.flat, n_slots, len(keep), len(cache.slot))
+    narrow.owner[: len(cache.owner)] = cache.owner
+    narrow.last_use[: len(cache.owner)] = cache.last_use
+    narrow.slot[:] = cache.slot
+    narrow.clock[:] = cache.clock
+    narrow.n_used[:] = cache.n_used
+    return narrow
+
+
+def store_rows(cache: RowCache, rows: IntVector, values: KernelMatrix) -> None:
+    """Give each of these rows the least recently used slot left; forget its owner."""
+    slots = _oldest_slots(cache, len(rows))
+    former = cache.owner[slots]
+    cache.slot[former[former != NOBODY]] = NOBODY
+    cache.owner[slots], cache.slot[rows] = rows, slots
+    cache.rows[slots] = values
+    cache.last_use[slots] = cache.clock[0]
+
+
+def _oldest_slots(cache: RowCache, n: int) -> IntVector:
+    used = int(cache.n_used[0])
+    if used + n <= len(cache.owner):
+        cache.n_used[0] += n
+        return np.arange(used, used + n)
+    cache.n_used[0] = len(cache.owner)
+    return np.argpartition(cache.last_use, n - 1)[:n]
+
+
+@jit
+def find_row(cache: RowCache, row: int) -> int:
+    """The slot of a row, marked as used; NOBODY if it must be computed first."""
+    s = cache.slot[row]
+    if s != NOBODY:
+        cache.last_use[s] = cache.clock[0]
+        cache.clock[0] += 1
+    return s
+
+
+@jit
+def _compact(flat: KernelMatrix, width: int, n_rows: int, keep: IntVector) -> None:
+    """Move kept columns together, in place: every value moves towards the front."""
+    n_keep = len(keep)
+    for r in range(n_rows):
+        for k in range(n_keep):
+            flat[r * n_keep + k] = flat[r * width + keep[k]]

@@ -1,0 +1,116 @@
+"""How alike are two rows? One formula per kernel, over blocks of rows."""
+
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+
+from maxmargin.data.rows import DenseRows, Rows
+from maxmargin.kernels.elementwise import (
+    fill_laplacian,
+    fill_polynomial,
+    fill_rbf,
+    fill_sigmoid,
+)
+from maxmargin.typing import FloatVector, KernelMatrix
+
+Corner: TypeAlias = tuple[int, int]  # first row and column of a tile
+
+
+class Linear(NamedTuple):
+    """<x, z>."""
+
+    def fill(self, a: Rows, b: Rows, out: KernelMatrix, corner: Corner) -> None:
+        """Write the kernel between rows of a and of b, as a tile of `out`."""
+        top, left = corner
+        out[top : top + len(a), left : left + len(b)] = a.dots(b)
+
+    def of_self(self, rows: Rows) -> FloatVector:
+        """The kernel of each row with itself."""
+        return rows.squared_norms()
+
+    def bound(self, rows: Rows) -> float:
+        """No kernel value between these rows is larger in size."""
+        return float(rows.squared_norms().max())
+
+
+class Polynomial(NamedTuple):
+    """(gamma <x, z> + coef0) ** degree."""
+
+    gamma: float
+    coef0: float
+    degree: int
+
+    def fill(self, a: Rows, b: Rows, out: KernelMatrix, corner: Corner) -> None:
+        fill_polynomial(a.dots(b), tuple(self), out, corner)
+
+    def of_self(self, rows: Rows) -> FloatVector:
+        out = np.empty((1, len(rows)))
+        norms = rows.squared_norms()[None, :]
+        fill_polynomial(norms, tuple(self), out, (0, 0))
+        return out[0]
+
+    def bound(self, rows: Rows) -> float:
+        largest = self.gamma * float(rows.squared_norms().max()) + abs(self.coef0)
+        with np.errstate(over="ignore"):  # an infinite bound says what is needed
+            return float(np.float64(largest) ** self.degree)
+
+
+class RBF(NamedTuple):
+    """exp(-gamma |x - z|²)."""
+
+    gamma: float
+
+    def fill(self, a: Rows, b: Rows, out: KernelMatrix, corner: Corner) -> None:
+        norms = a.squared_norms(), b.squared_norms()
+        fill_rbf(a.dots(b), norms, self.gamma, out, corner)
+
+    def of_self(self, rows: Rows) -> FloatVector:
+        return np.ones(len(rows))
+
+    def bound(self, rows: Rows) -> float:
+        return 1.0
+
+
+class Sigmoid(NamedTuple):
+    """tanh(gamma <x, z> + coef0); not positive definite for every choice."""
+
+    gamma: float
+    coef0: float
+
+    def fill(self, a: Rows, b: Rows, out: KernelMatrix, corner: Corner) -> None:
+        fill_sigmoid(a.dots(b), tuple(self), out, corner)
+
+    def of_self(self, rows: Rows) -> FloatVector:
+        return np.tanh(self.gamma * rows.squared_norms() + self.coef0)
+
+    def bound(self, rows: Rows) -> float:
+        return 1.0
+
+
+class Laplacian(NamedTuple):
+    """exp(-gamma sum |x - z|)."""
+
+    gamma: float
+
+    def fill(self, a: Rows, b: Rows, out: KernelMatrix, corner: Corner) -> None:
+        fill_laplacian(a.city_distances(b), self.gamma, out, corner)
+
+    def of_self(self, rows: Rows) -> FloatVector:
+        return np.ones(len(rows))
+
+    def bound(self, rows: Rows) -> float:
+        return 1.0
+
+
+Kernel: TypeAlias = Linear | Polynomial | RBF | Sigmoid | Laplacian
+
+
+def centring(kernel: Kernel, rows: Rows) -> FloatVector | None:
+    """The vector to subtract from all rows first, or None.
+
+    A distance from dot products loses what the norms have in common; dense rows moved
+    to their middle have the smallest norms.
+    """
+    if isinstance(kernel, RBF) and isinstance(rows, DenseRows):
+        return rows.middle()
+    return None

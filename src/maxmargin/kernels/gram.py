@@ -1,0 +1,190 @@
+"""Where do rows of K come from? From vectors, from a matrix, or from a function."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from maxmargin._threads import raise_if_stopped, run_all
+from maxmargin.data.rows import DenseRows, Rows
+from maxmargin.errors import InvalidInput
+from maxmargin.kernels.functions import Kernel, centring
+from maxmargin.typing import FloatMatrix, FloatVector, IntVector, KernelMatrix
+
+TILE_ROWS = 64
+TILE_ENTRIES = 1 << 16  # a tile of float64 fits the second-level cache
+CALL_ENTRIES = 1 << 23  # a callable kernel is asked for at most this many values
+
+
+class Gram(Protocol):
+    """The kernel between all training rows, computed when asked for."""
+
+    n: int
+
+    def diagonal(self) -> FloatVector:
+        """K_ii."""
+
+    def bound(self) -> float:
+        """A number that no |K_ij| exceeds; inf where nobody knows one."""
+
+    def block(
+        self, rows: IntVector, columns: IntVector, dtype: DTypeLike = np.float64
+    ) -> KernelMatrix:
+        """K_ij for these rows and columns, computed in float64, given in `dtype`."""
+
+    def take(self, index: IntVector) -> "Gram":
+        """The Gram matrix of these rows alone."""
+
+
+class VectorGram:
+    """K between vectors: tiles of dot products on a fixed grid, on threads."""
+
+    def __init__(self, kernel: Kernel, rows: Rows, n_threads: int = 1) -> None:
+        middle = centring(kernel, rows)
+        if middle is not None and isinstance(rows, DenseRows):
+            rows = rows.centred_on(middle)
+        self.n, self.kernel, self.rows = len(rows), kernel, rows
+        self.n_threads = n_threads
+
+    def diagonal(self) -> FloatVector:
+        return self.kernel.of_self(self.rows)
+
+    def bound(self) -> float:
+        return self.kernel.bound(self.rows)
+
+    def block(
+        self, rows: IntVector, columns: IntVector, dtype: DTypeLike = np.float64
+    ) -> KernelMatrix:
+        out = np.empty((len(rows), len(columns)), dtype=dtype)
+        everything = len(columns) == self.n and columns[0] == 0  # ascending, so all
+        others = self.rows if everything else self.rows.take(columns)
+        fill_tiles(self.kernel, self.rows.take(rows), others, out, self.n_threads)
+        return out
+
+    def take(self, index: IntVector) -> "VectorGram":
+        return VectorGram(self.kernel, self.rows.take(index), n_threads=1)
+
+
+def fill_tiles(
+    kernel: Kernel, a: Rows, b: Rows, out: KernelMatrix, n_threads: int
+) -> None:
+    """The kernel between all rows of a and b, tile by tile."""
+    height = min(len(a), TILE_ROWS)
+    width = TILE_ENTRIES // max(height, 1)
+    tiles = [
+        partial(_fill_tile, kernel, a, b, out, slice(i, i + height), slice(j, j + width))
+        for i in range(0, len(a), height or 1)
+        for j in range(0, len(b), width)
+    ]
+    run_all(tiles, n_threads)
+
+
+def _fill_tile(
+    kernel: Kernel, a: Rows, b: Rows, out: KernelMatrix, here: slice, there: slice
+) -> None:
+    raise_if_stopped()
+    kernel.fill(a.take(here), b.take(there), out, (here.start, there.start))
+
+
+class MatrixGram:
+    """K given as a square matrix."""
+
+    def __init__(self, K: FloatMatrix) -> None:
+        self.n, self.K = len(K), K
+
+    def diagonal(self) -> FloatVector:
+        return self.K.diagonal().astype(np.float64)
+
+    def bound(self) -> float:
+        return float(np.abs(self.K).max())
+
+    def block(
+        self, rows: IntVector, columns: IntVector, dtype: DTypeLike = np.float64
+    ) -> KernelMatrix:
+        return self.K[np.ix_(rows, columns)].astype(dtype, copy=False)
+
+    def take(self, index: IntVector) -> "MatrixGram":
+        return MatrixGram(self.K[np.ix_(index, index)])
+
+
+class RowsGram:
+    """K from a Python function of two blocks of samples, of whatever kind they are.
+
+    The function is asked for whole rows: its second argument is always the full
+    training set, as scikit-learn does, and small sets are asked for at once.
+    """
+
+    def __init__(
+        self, function: Callable[[Any, Any], Any], X: Any, index: IntVector
+    ) -> None:
+        self.n, self.function, self.X, self.index = len(index), function, X, index
+
+    def diagonal(self) -> FloatVector:
+        everything = np.arange(self.n)
+        step = self._rows_per_call()
+        parts = [
+            self.block(part, everything)[np.arange(len(part)), part]
+            for part in np.split(everything, np.arange(step, self.n, step))
+        ]
+        return np.concatenate(parts)
+
+    def bound(self) -> float:
+        return np.inf
+
+    def block(
+        self, rows: IntVector, columns: IntVector, dtype: DTypeLike = np.float64
+    ) -> KernelMatrix:
+        step = self._rows_per_call()
+        parts = [
+            call_kernel(self.function, take_samples(self.X, self.index[part]), self.X)
+            for part in np.split(rows, np.arange(step, len(rows), step))
+        ]
+        values = np.concatenate(parts)[:, self.index[columns]]
+        return values.astype(dtype, copy=False)
+
+    def take(self, index: IntVector) -> "RowsGram":
+        return RowsGram(self.function, self.X, self.index[index])
+
+    def _rows_per_call(self) -> int:
+        return max(1, CALL_ENTRIES // count_samples(self.X))
+
+
+def gram_of_function(
+    function: Callable[[Any, Any], Any], X: Any, index: IntVector
+) -> Gram:
+    """Ask once where the answer is small, row by row otherwise."""
+    n = count_samples(X)
+    if n * n <= CALL_ENTRIES:
+        return MatrixGram(call_kernel(function, X, X)[np.ix_(index, index)])
+    return RowsGram(function, X, index)
+
+
+def count_samples(X: Any) -> int:
+    """How many samples a list, an array or a sparse matrix holds."""
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+
+
+def take_samples(X: Any, index: IntVector) -> Any:
+    """These samples, of an array, a sparse matrix, a data frame or a plain list."""
+    if hasattr(X, "iloc"):
+        return X.iloc[index]
+    return X[index] if hasattr(X, "shape") else [X[i] for i in index]
+
+
+def call_kernel(function: Callable[[Any, Any], Any], a: Any, b: Any) -> FloatMatrix:
+    """The function's answer as a float64 matrix of the right shape, or an error."""
+    answer = function(a, b)
+    if hasattr(answer, "toarray"):
+        answer = answer.toarray()
+    K = np.ascontiguousarray(answer, dtype=np.float64)
+    expected = (count_samples(a), count_samples(b))
+    if K.shape != expected:
+        raise InvalidInput(
+            f"A callable kernel must return one value per pair: expected shape "
+            f"{expected} for {expected[0]} and {expected[1]} samples, got {K.shape}."
+        )
+    if not np.isfinite(K).all():
+        raise InvalidInput("The callable kernel returned NaN or infinity.")
+    return K

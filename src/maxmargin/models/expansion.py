@@ -1,0 +1,99 @@
+"""How does a machine predict? Sums of kernels with its support vectors, in blocks."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from maxmargin._threads import raise_if_stopped, run_all
+from maxmargin.data.rows import DenseRows, Rows
+from maxmargin.kernels.functions import Kernel, Linear, centring
+from maxmargin.kernels.gram import (
+    CALL_ENTRIES,
+    call_kernel,
+    count_samples,
+    take_samples,
+)
+from maxmargin.typing import FloatMatrix, IntVector
+
+BLOCK_ROWS = 256  # test rows per task
+BLOCK_COLUMNS = 512  # support vectors per kernel block: 1 MB of float64
+
+Part = tuple[slice, FloatMatrix]  # some support vectors, and their coefficients
+
+
+class KernelSum:
+    """K(x, support) @ coefficients for vectors, never holding more than a block of K."""
+
+    def __init__(self, kernel: Kernel, support: Rows) -> None:
+        self.middle = centring(kernel, support) if len(support) else None
+        self.kernel, self.support = kernel, self._centred(support)
+
+    def of(
+        self, rows: Rows, parts: Sequence[Part], n_threads: int
+    ) -> list[FloatMatrix]:
+        """One matrix per part: test rows by coefficient columns."""
+        if isinstance(self.kernel, Linear):
+            return [self._of_linear(rows, part) for part in parts]
+        sums = [np.zeros((len(rows), weight.shape[1])) for _, weight in parts]
+        rows = self._centred(rows)
+        tasks = [
+            partial(self._add_block, rows, parts, sums, first)
+            for first in range(0, len(rows), BLOCK_ROWS)
+        ]
+        run_all(tasks, n_threads)
+        return sums
+
+    def _centred(self, rows: Rows) -> Rows:
+        if self.middle is None or not isinstance(rows, DenseRows):
+            return rows
+        return rows.centred_on(self.middle)
+
+    def _of_linear(self, rows: Rows, part: Part) -> FloatMatrix:
+        where, weight = part
+        direction = self.support.take(where).weighted_sum(np.ascontiguousarray(weight.T))
+        return rows.times(np.ascontiguousarray(direction.T))
+
+    def _add_block(
+        self,
+        rows: Rows,
+        parts: Sequence[Part],
+        sums: list[FloatMatrix],
+        first: int,
+    ) -> None:
+        block = rows.take(slice(first, first + BLOCK_ROWS))
+        for (where, weight), total in zip(parts, sums, strict=True):
+            for begin in range(where.start, where.stop, BLOCK_COLUMNS):
+                raise_if_stopped()
+                near = slice(begin, min(begin + BLOCK_COLUMNS, where.stop))
+                K = np.empty((len(block), near.stop - near.start))
+                self.kernel.fill(block, self.support.take(near), K, (0, 0))
+                inner = weight[near.start - where.start : near.stop - where.start]
+                total[first : first + BLOCK_ROWS] += K @ inner
+
+
+class MatrixSum:
+    """K(x, training set) @ coefficients where K is given, or a function gives it."""
+
+    def __init__(self, support: IntVector, training: Any = None) -> None:
+        self.support, self.training = support, training
+
+    def of_matrix(self, K: FloatMatrix, parts: Sequence[Part]) -> list[FloatMatrix]:
+        """K holds one column per training row."""
+        return [K[:, self.support[where]] @ weight for where, weight in parts]
+
+    def of_function(
+        self, function: Callable[[Any, Any], Any], X: Any, parts: Sequence[Part]
+    ) -> list[FloatMatrix]:
+        """The function is given blocks of X, each against the whole training set."""
+        n = count_samples(X)
+        step = max(1, CALL_ENTRIES // count_samples(self.training))
+        sums = [np.zeros((n, weight.shape[1])) for _, weight in parts]
+        for first in range(0, n, step):
+            near = np.arange(first, min(first + step, n))
+            block = X if step >= n else take_samples(X, near)
+            K = call_kernel(function, block, self.training)
+            for total, value in zip(sums, self.of_matrix(K, parts), strict=True):
+                total[near] = value
+        return sums

@@ -1,0 +1,174 @@
+r"""What is minimised? One quadratic program over signed dual variables.
+
+.. math:: \min_\beta \tfrac12 \beta^\top K \beta + q^\top \beta + k^\top |\beta|
+   \quad l \le \beta \le u, \quad \sum_{i \in g} \beta_i = s_g \;\forall g
+
+The box carries the label, the group carries the equality, and the kink carries the
+tube of regression, so that no solver ever asks which machine it is solving.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from maxmargin.typing import BoolVector, FloatVector, IntVector
+
+NO_GROUP = -1  # a variable that no equality binds: machines without intercept
+BISECTIONS = 200  # halvings that bring a shift below the spacing of float64
+
+
+class DualProblem(NamedTuple):
+    """min ½ βᵀKβ + linearᵀβ + kinkᵀ|β|  over lower ≤ β ≤ upper, Σβ constant per group."""
+
+    linear: FloatVector
+    kink: FloatVector  # epsilon for the regression tube, 0 elsewhere
+    lower: FloatVector
+    upper: FloatVector
+    group: IntVector  # 0, 1, ... or NO_GROUP for all
+    row: IntVector  # the Gram row each variable stands for
+    start: FloatVector  # feasible; its group sums are the constants
+
+    @property
+    def n_groups(self) -> int:
+        return int(self.group.max()) + 1
+
+    @property
+    def is_free_of_equalities(self) -> bool:
+        return self.n_groups == 0
+
+
+def slopes(
+    problem: DualProblem, beta: FloatVector, grad: FloatVector
+) -> tuple[FloatVector, FloatVector]:
+    """(right, left) derivatives; infinite where a variable cannot go that way.
+
+    At beta = 0 the kink makes them differ: right is grad + kink, left grad - kink.
+    """
+    right = grad + np.where(beta >= 0, problem.kink, -problem.kink)
+    left = grad + np.where(beta > 0, problem.kink, -problem.kink)
+    right[beta >= problem.upper] = np.inf
+    left[beta <= problem.lower] = -np.inf
+    return right, left
+
+
+def kkt_violation(problem: DualProblem, beta: FloatVector, grad: FloatVector) -> float:
+    """LIBSVM's stopping measure: the largest slope any feasible move could still gain.
+
+    With equalities, max over {β > lower} of the left derivative minus min over
+    {β < upper} of the right one, in the worst group; without, the largest projected
+    gradient.
+    """
+    right, left = slopes(problem, beta, grad)
+    if problem.is_free_of_equalities:
+        return float(max(left.max(), -right.min(), 0.0))
+    worst = 0.0
+    for g in range(problem.n_groups):
+        inside = problem.group == g
+        worst = max(worst, float(left[inside].max() - right[inside].min()))
+    return worst
+
+
+def is_interior(problem: DualProblem, beta: FloatVector) -> BoolVector:
+    """Variables off every bound, zero included where there is a kink."""
+    inside = (beta > problem.lower) & (beta < problem.upper)
+    return inside & ((beta != 0.0) | (problem.kink == 0.0))
+
+
+def group_levels(
+    problem: DualProblem, beta: FloatVector, grad: FloatVector
+) -> FloatVector:
+    """The multiplier of each equality: the common derivative of the free variables.
+
+    Where none is free, the middle of the interval that the bound ones leave.
+    """
+    right, left = slopes(problem, beta, grad)
+    free = is_interior(problem, beta)
+    levels = np.zeros(problem.n_groups)
+    for g in range(problem.n_groups):
+        inside = problem.group == g
+        if np.any(free & inside):
+            levels[g] = right[free & inside].mean()
+            continue
+        ends = np.array([left[inside].max(), right[inside].min()])
+        levels[g] = ends[np.isfinite(ends)].mean() if np.isfinite(ends).any() else 0.0
+    return levels
+
+
+def dual_objective(problem: DualProblem, beta: FloatVector, grad: FloatVector) -> float:
+    """½ βᵀKβ + linearᵀβ + kinkᵀ|β|, with Kβ read off the gradient."""
+    return float(
+        0.5 * beta @ (grad + problem.linear) + problem.kink @ np.abs(beta)
+    )
+
+
+def dual_gap(
+    problem: DualProblem,
+    beta: FloatVector,
+    grad: FloatVector,
+    levels: FloatVector,
+    slack: float,
+) -> float:
+    """Primal minus dual objective at these multipliers; zero at the optimum only.
+
+    An infinite box makes the primal infinite as soon as a margin is missed by more
+    than `slack`; smaller misses there are counted as none.
+    """
+    slope = grad.copy()
+    if problem.n_groups:
+        slope -= levels[problem.group]
+    right = slope + problem.kink
+    left = slope - problem.kink
+    spent = slope * beta + problem.kink * np.abs(beta)
+    best = np.minimum(
+        _least(right, problem.upper, slack), _least(-left, -problem.lower, slack)
+    )
+    return float(max(np.sum(spent - best), 0.0))
+
+
+def _least(slope: FloatVector, reach: FloatVector, slack: float) -> FloatVector:
+    """min of slope * t over 0 <= t <= reach (0 where the way is closed or uphill)."""
+    downhill = np.where(np.isinf(reach), slope < -slack, slope < 0.0) & (reach > 0.0)
+    least = np.zeros(len(slope))
+    least[downhill] = slope[downhill] * reach[downhill]
+    return least
+
+
+def project_start(problem: DualProblem, beta: FloatVector) -> FloatVector:
+    """A feasible point near `beta`: clipped to the box, shifted to the group sums."""
+    near = np.clip(beta, problem.lower, problem.upper)
+    for g in range(problem.n_groups):
+        inside = problem.group == g
+        lower, upper = problem.lower[inside], problem.upper[inside]
+        total = problem.start[inside].sum()
+        near[inside] = _shift_to_sum(near[inside], lower, upper, total)
+    return near
+
+
+def _shift_to_sum(
+    beta: FloatVector, lower: FloatVector, upper: FloatVector, total: float
+) -> FloatVector:
+    """clip(beta + shift) whose sum is `total`, the shift found by bisection."""
+    if beta.sum() == total:
+        return beta
+    reach = abs(total - beta.sum()) + np.abs(beta).max()
+    low, high = -reach, reach
+    while np.clip(beta + low, lower, upper).sum() > total:
+        low *= 2.0
+    while np.clip(beta + high, lower, upper).sum() < total:
+        high *= 2.0
+    for _ in range(BISECTIONS):
+        middle = 0.5 * (low + high)
+        if middle in (low, high):
+            break
+        if np.clip(beta + middle, lower, upper).sum() < total:
+            low = middle
+        else:
+            high = middle
+    shifted: FloatVector = np.clip(beta + high, lower, upper)
+    return shifted
+
+
+def fill_in_order(room: FloatVector, total: float) -> FloatVector:
+    """Give each variable what it has room for, first come first served, up to total."""
+    before = np.concatenate(([0.0], np.cumsum(room)[:-1]))
+    return np.clip(total - before, 0.0, room)

@@ -1,0 +1,344 @@
+r"""How is a dual problem solved? Sequential minimal optimisation, driven in slices.
+
+Compiled epochs move variables; this driver, in Python, fetches the rows they ask for,
+shrinks the problem, watches the clock, and at the end recomputes the gradient in
+float64: the solver goes on until the tolerance holds there. (Platt 1998; Fan, Chen &
+Lin 2005; Joachims 1998 for shrinking.)
+"""
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from maxmargin._threads import raise_if_stopped
+from maxmargin.kernels.gram import Gram
+from maxmargin.problems.dual import (
+    DualProblem,
+    dual_gap,
+    dual_objective,
+    group_levels,
+    kkt_violation,
+)
+from maxmargin.solvers.coordinates import coordinate_epoch
+from maxmargin.solvers.gradient import RunningGradient, check_finite
+from maxmargin.solvers.pairs import CONVERGED, NEEDS_ROW, pair_epoch
+from maxmargin.solvers.polish import free_block, polish
+from maxmargin.solvers.result import Options, Progress, Solution, Status, WorkingSet
+from maxmargin.solvers.rows_at_hand import RowsAtHand
+from maxmargin.solvers.shrinking import survivors
+from maxmargin.solvers.work import gather_work
+from maxmargin.typing import FloatVector, IntVector
+
+SLICE_SECONDS = 0.03  # how long compiled code may keep Ctrl-C waiting
+REPORT_SECONDS = 0.1  # between two calls of the callback
+FIRST_SLICE = 256  # moves, before their speed is known
+CHECK_EVERY = 1000  # moves between two looks at shrinking and precision, as in LIBSVM
+NEAR = 10.0  # times tol: variables shrunk away are brought back once, here
+MIN_MAX_ITER = 10_000_000
+ROUNDING_32 = 6e-8  # relative rounding of a kernel value kept in float32
+MAX_SINGLE_SETTLES = 3  # float64 corrections tried before rows become float64
+MAX_SETTLES = 50  # after these, what is left is rounding
+SHARP = 1e-11  # violation, relative to the slopes, below which nothing is polished
+POLISH_ROUNDS = 8
+POLISH_MOVES = 4  # per free variable, to find out who is free, between two rounds
+NEWTON_AFTER = 50  # moves per variable before the free variables are solved for
+
+
+def solve(problem: DualProblem, gram: Gram, options: Options) -> Solution:
+    r"""Solve a dual problem to `options.tol`, certified in float64.
+
+    .. math:: \min_\beta \tfrac12 \beta^\top K \beta + q^\top \beta + k^\top |\beta|
+       \quad l \le \beta \le u, \quad \sum_{i \in g} \beta_i = s_g \;\forall g
+
+    One step costs two rows of :math:`K` and O(n); without equalities, one row.
+
+    Parameters
+    ----------
+    problem : DualProblem
+        :math:`q, k, l, u, g` and a feasible start, each of shape (n,).
+    gram : Gram
+        Rows of :math:`K` on demand.
+    options : Options
+        Tolerance, limits, working set, cache size, callback.
+
+    Returns
+    -------
+    Solution
+        ``beta`` of shape (n,), one ``level`` per group, a ``status`` and the evidence.
+    """
+    order = np.argsort(problem.group, kind="stable")
+    descent = _Descent(_reorder(problem, order), gram, options)
+    status = descent.run()
+    return descent.solution(status, order)
+
+
+def _reorder(problem: DualProblem, order: IntVector) -> DualProblem:
+    return DualProblem(*(part[order] for part in problem))
+
+
+class _Descent:
+    """One problem on its way down."""
+
+    def __init__(self, problem: DualProblem, gram: Gram, options: Options) -> None:
+        self.problem, self.gram, self.options = problem, gram, options
+        n = len(problem.linear)
+        self.started = time.monotonic()
+        self.max_iter = options.max_iter
+        if self.max_iter < 0:
+            self.max_iter = max(MIN_MAX_ITER, 100 * n)
+        self.n_iter = self.n_settles = 0
+        self.moves_per_slice = FIRST_SLICE
+        self.next_check = self.check_every = min(n, CHECK_EVERY)
+        self.next_newton = NEWTON_AFTER * n
+        self.next_report = 0.0
+        self.was_unshrunk = False
+        self.epoch: Callable[..., tuple[int, int, float, int]] = (
+            coordinate_epoch if problem.is_free_of_equalities else pair_epoch
+        )
+        self.diagonal = gram.diagonal()
+        check_finite(self.diagonal)
+        self.scale = gram.bound()
+        self.exact = RunningGradient(problem, gram)
+        self.beta = problem.start.copy()
+        self.grad = self.exact.at(self.beta)
+        self.objective = dual_objective(problem, self.beta, self.grad)
+        self.active = np.arange(n)
+        self.rows = RowsAtHand(gram, problem.row, options.cache_bytes)
+        self.work = self._gather()
+        self._raise_precision_if_needed()
+
+    # The way down.
+
+    def run(self) -> Status:
+        """Move until the float64 gradient says converged, or a limit is met."""
+        status = self._descend(self.options.tol)
+        if status is Status.CONVERGED and self.options.polish:
+            self._sharpen()
+        return status
+
+    def _descend(self, tol: float) -> Status:
+        while True:
+            why, violation = self._slice(tol)
+            if why == CONVERGED:
+                ended = self._settle(tol)
+            elif self.n_iter >= self.max_iter:
+                ended = self._give_up(Status.MAX_ITER)
+            elif self._is_late():
+                ended = self._give_up(Status.TIME_LIMIT)
+            elif self.n_iter >= self.next_check:
+                ended = self._check(violation)
+            else:
+                ended = None
+            if ended is not None:
+                return ended
+
+    def _slice(self, tol: float) -> tuple[int, float]:
+        """Run compiled moves for a few hundredths of a second, rows fetched as needed."""
+        limit = min(self.max_iter, self.next_check) - self.n_iter
+        left = max(min(self.moves_per_slice, limit), 0)
+        while True:
+            raise_if_stopped()
+            began = time.monotonic()
+            why, made, violation, variable = self.epoch(
+                self.work, self.rows.cache, tol, left, self._is_second_order()
+            )
+            self.n_iter += made
+            left -= made
+            self._set_pace(made, time.monotonic() - began)
+            self._report(violation)
+            if why != NEEDS_ROW:
+                return why, violation
+            if self._is_late():
+                return why, violation
+            self.rows.fetch(self.work, variable, violation)
+
+    def _set_pace(self, made: int, seconds: float) -> None:
+        if made >= FIRST_SLICE // 2 and seconds > 0.0:
+            self.moves_per_slice = max(1, int(made * SLICE_SECONDS / seconds))
+
+    def _is_second_order(self) -> bool:
+        return self.options.working_set is WorkingSet.SECOND_ORDER
+
+    def _is_late(self) -> bool:
+        limit = self.options.time_limit
+        return limit is not None and time.monotonic() - self.started > limit
+
+    # Looking up every now and then.
+
+    def _check(self, violation: float) -> Status | None:
+        """Shrink, raise the precision, or solve for the free variables where it pays."""
+        self.next_check = self.n_iter + self.check_every
+        if self._is_hopeless(violation):
+            return self._give_up(Status.PRECISION_LIMIT)
+        self._raise_precision_if_needed()
+        if self.n_iter >= self.next_newton:
+            self.next_newton = 2 * self.n_iter
+            self._refresh()
+            self._newton()
+        if self.options.shrinking:
+            if violation <= NEAR * self.options.tol and not self.was_unshrunk:
+                self.was_unshrunk = True
+                self._refresh()
+            self._shrink()
+        return None
+
+    def _shrink(self) -> None:
+        keep = survivors(self.work, self.problem.is_free_of_equalities)
+        if keep is None:
+            return
+        self._scatter()
+        self.active = self.active[keep]
+        self.rows.keep(keep)
+        self.work = self._gather()
+
+    def _raise_precision_if_needed(self) -> None:
+        """Rows in float64 once the rounding of float32 could be seen in the slopes."""
+        if self.rows.dtype == np.float64:
+            return
+        self.beta[self.active] = self.work.beta
+        rounding = ROUNDING_32 * self.scale * float(np.linalg.norm(self.beta))
+        too_large = self.scale > 0.1 * float(np.finfo(np.float32).max)
+        if rounding > self.options.tol / 3.0 or too_large:
+            self._use_double()
+
+    def _use_double(self) -> None:
+        self._refresh()
+        self.rows.restart(self.problem.row, np.float64)
+
+    def _rounding_floor(self) -> float:
+        """What float64 cannot resolve in a slope: K β is a sum of terms this large."""
+        largest = float(np.abs(self.diagonal).max())
+        total = float(np.abs(self.beta).sum())
+        return 4.0 * float(np.finfo(np.float64).eps) * largest * total
+
+    def _is_hopeless(self, violation: float) -> bool:
+        self.beta[self.active] = self.work.beta
+        return violation <= self._rounding_floor()
+
+    # Coming to an end.
+
+    def _settle(self, tol: float) -> Status | None:
+        """Converged on what is at hand: look at all variables, in float64."""
+        self._refresh()
+        violation = kkt_violation(self.problem, self.beta, self.grad)
+        if violation <= tol:
+            return Status.CONVERGED
+        self.n_settles += 1
+        if violation <= self._rounding_floor() or self.n_settles > MAX_SETTLES:
+            return Status.PRECISION_LIMIT
+        if self.n_settles == MAX_SINGLE_SETTLES and self.rows.dtype != np.float64:
+            self._use_double()
+        return None
+
+    def _give_up(self, status: Status) -> Status:
+        """At a limit: what has been reached may be good enough all the same."""
+        self._refresh()
+        violation = kkt_violation(self.problem, self.beta, self.grad)
+        return Status.CONVERGED if violation <= self.options.tol else status
+
+    def _sharpen(self) -> None:
+        """From tol to rounding, where the free variables are few enough to solve for."""
+        best, best_violation = self.beta, np.inf
+        for _ in range(POLISH_ROUNDS):
+            violation = kkt_violation(self.problem, self.beta, self.grad)
+            if violation < best_violation:
+                best, best_violation = self.beta.copy(), violation
+            if violation <= SHARP * max(1.0, float(np.abs(self.grad).max())):
+                break
+            n_free = self._newton()
+            if n_free == 0:
+                break
+            violation = kkt_violation(self.problem, self.beta, self.grad)
+            left = POLISH_MOVES * n_free + self.check_every
+            self._tidy(0.1 * violation, left)
+        self._load(best)
+
+    def _newton(self) -> int:
+        """Solve for the free variables; return how many there were (0: left alone)."""
+        block = free_block(self.problem, self.gram, self.beta)
+        if block is None:
+            return 0
+        beta, grad = polish(self.problem, block, self.beta, self.grad)
+        before = dual_objective(self.problem, self.beta, self.grad)
+        if dual_objective(self.problem, beta, grad) <= before:
+            self._load(beta)
+        return len(block.variables)
+
+    def _tidy(self, tol: float, max_moves: int) -> None:
+        """A few ordinary moves: they find out who leaves a bound."""
+        self.moves_per_slice, self.next_check = max_moves, self.n_iter + max_moves
+        if self.n_iter + max_moves < self.max_iter and not self._is_late():
+            self._slice(tol)
+            self._refresh()
+
+    def _load(self, beta: FloatVector) -> None:
+        """Continue from this point, all variables active."""
+        self.beta = beta
+        self.grad = self.exact.at(beta)
+        self._activate_all()
+
+    def _refresh(self) -> None:
+        """Bring beta home, recompute the gradient, and wake every variable."""
+        self.beta[self.active] = self.work.beta
+        self._load(self.beta)
+
+    def _activate_all(self) -> None:
+        n = len(self.problem.linear)
+        if len(self.active) < n:
+            self.active = np.arange(n)
+            self.rows.restart(self.problem.row, self.rows.dtype)
+        self.objective = dual_objective(self.problem, self.beta, self.grad)
+        self.work = self._gather()
+
+    # Between the full problem and the active part.
+
+    def _gather(self):  # type: ignore[no-untyped-def]
+        return gather_work(
+            self.problem, self.active, self.beta, self.grad, self.diagonal
+        )
+
+    def _scatter(self) -> None:
+        self.beta[self.active] = self.work.beta
+        self.grad[self.active] = self.work.grad
+        self.objective -= float(self.work.gained[0])
+
+    # What others see.
+
+    def _report(self, violation: float, *, is_last: bool = False) -> None:
+        now = time.monotonic()
+        if self.options.callback is None:
+            return
+        if now < self.next_report and not is_last:
+            return
+        self.next_report = now + REPORT_SECONDS
+        self.options.callback(
+            Progress(
+                n_iter=self.n_iter,
+                violation=violation,
+                objective=self.objective - float(self.work.gained[0]),
+                n_active=len(self.active),
+                cache_hits=self.rows.n_hits,
+                cache_misses=self.rows.n_misses,
+            )
+        )
+
+    def solution(self, status: Status, order: IntVector) -> Solution:
+        """The result in the caller's order of variables."""
+        levels = group_levels(self.problem, self.beta, self.grad)
+        violation = kkt_violation(self.problem, self.beta, self.grad)
+        self._report(violation, is_last=True)
+        tol = self.options.tol
+        beta = np.empty_like(self.beta)
+        beta[order] = self.beta
+        return Solution(
+            beta=beta,
+            level=levels,
+            status=status,
+            n_iter=self.n_iter,
+            violation=violation,
+            objective=dual_objective(self.problem, self.beta, self.grad),
+            gap=dual_gap(self.problem, self.beta, self.grad, levels, tol),
+            cache_hits=self.rows.n_hits,
+            cache_misses=self.rows.n_misses,
+        )

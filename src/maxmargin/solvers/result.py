@@ -1,0 +1,72 @@
+"""What does a solver take and give? Values, and a status that can speak."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum, IntEnum
+
+from maxmargin.typing import FloatVector
+
+
+class Status(Enum):
+    """How a fit ended, from best to worst."""
+
+    CONVERGED = "The KKT violation is at most tol, in float64."
+    PRECISION_LIMIT = (
+        "Rounding in float64 hides what is left of the violation: scale the features, "
+        "or lower C or the range of the kernel, or raise tol."
+    )
+    TIME_LIMIT = "Stopped at time_limit: raise it, raise tol, or scale the features."
+    MAX_ITER = "Stopped at max_iter: raise it, raise tol, or scale the features."
+
+    @property
+    def rank(self) -> int:
+        """0 for convergence, larger for worse."""
+        return list(Status).index(self)
+
+
+class WorkingSet(IntEnum):
+    """How the pair to move is chosen."""
+
+    FIRST_ORDER = 1  # the maximal violating pair
+    SECOND_ORDER = 2  # the partner that promises the largest decrease
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a callback is told, about ten times a second and once at the end."""
+
+    n_iter: int
+    violation: float
+    objective: float
+    n_active: int  # variables not shrunk away
+    cache_hits: int
+    cache_misses: int
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to solve, apart from what."""
+
+    tol: float = 1e-3
+    max_iter: int = -1  # -1: max(1e7, 100 n), so that a fit always ends
+    time_limit: float | None = None  # seconds
+    working_set: WorkingSet = WorkingSet.SECOND_ORDER
+    shrinking: bool = True
+    cache_bytes: int = 200 << 20
+    polish: bool = True
+    callback: Callable[[Progress], object] | None = None
+
+
+@dataclass(frozen=True)
+class Solution:
+    """A point, its multipliers and the float64 evidence for it."""
+
+    beta: FloatVector
+    level: FloatVector  # one per group; minus their mean is the intercept
+    status: Status
+    n_iter: int
+    violation: float
+    objective: float
+    gap: float
+    cache_hits: int
+    cache_misses: int

@@ -1,0 +1,109 @@
+"""Which kernel rows are fetched together? The one asked for, and likely next ones.
+
+A row alone costs a matrix-vector product and a trip from compiled code; a block of
+rows costs little more. So the variables that violate most are fetched along.
+"""
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from maxmargin._jit import jit
+from maxmargin.kernels.cache import (
+    NOBODY,
+    RowCache,
+    keep_columns,
+    make_cache,
+    store_rows,
+)
+from maxmargin.kernels.gram import Gram
+from maxmargin.solvers.work import Work
+from maxmargin.solvers.working_set import bounds
+from maxmargin.typing import IntVector
+
+MIN_FETCH, MAX_FETCH = 16, 64
+FETCH_SHARE = 8  # of the variables at a time, within the two limits
+NEAR_SHARE = 0.1  # of the violation
+PROMISED = -2  # a row on its way
+
+
+class RowsAtHand:
+    """Kernel rows over the active columns, computed on demand and kept by use."""
+
+    def __init__(self, gram: Gram, row: IntVector, n_bytes: int) -> None:
+        self.gram, self.n_bytes = gram, n_bytes
+        self.n_misses, self.n_uses_before = 0, 0
+        self._row = row
+        self.cache = self._empty(row, np.float32)
+
+    @property
+    def n_hits(self) -> int:
+        """Uses of a row that did not have to wait for it."""
+        return max(self.n_uses_before + int(self.cache.clock[0]) - self.n_misses, 0)
+
+    @property
+    def dtype(self) -> np.dtype[np.floating]:
+        return self.cache.rows.dtype
+
+    def restart(self, row: IntVector, dtype: DTypeLike) -> None:
+        """Begin anew over these columns; what was kept has too few or too short ones."""
+        self.n_uses_before += int(self.cache.clock[0])
+        self.cache = self._empty(row, dtype)
+
+    def keep(self, keep: IntVector) -> None:
+        """Forget the columns of variables shrunk away."""
+        self._row = self._row[keep]
+        self._set_columns()
+        self.cache = keep_columns(self.cache, keep)
+
+    def fetch(self, work: Work, variable: int, violation: float) -> None:
+        """Compute the row of a variable, and with it those it will meet next."""
+        n_most = min(len(work.grad) // FETCH_SHARE, MAX_FETCH)
+        n_most = max(min(max(n_most, MIN_FETCH), len(self.cache.owner) // 4), 1)
+        wanted = np.empty(n_most, dtype=np.intp)
+        n_wanted = choose_rows(work, self.cache, variable, violation, wanted)
+        wanted = wanted[:n_wanted]
+        values = self.gram.block(wanted, self._columns, self.dtype)
+        if self._place is not None:
+            values = values[:, self._place]
+        store_rows(self.cache, wanted, values)
+        self.n_misses += 1
+
+    def _empty(self, row: IntVector, dtype: DTypeLike) -> RowCache:
+        self._row = row
+        self._set_columns()
+        return make_cache(self.gram.n, len(row), dtype, self.n_bytes)
+
+    def _set_columns(self) -> None:
+        """Ask for each Gram column once, even if two variables share it."""
+        self._columns, self._place = np.unique(self._row, return_inverse=True)
+        if np.array_equal(self._columns, self._row):
+            self._place = None
+
+
+@jit
+def choose_rows(
+    work: Work, cache: RowCache, variable: int, violation: float, wanted: IntVector
+) -> int:
+    """Fill `wanted` with Gram rows to compute, the variable's own first; count them.
+
+    Along come absent rows whose slopes are nearest the extremes: what lies within a
+    share of the violation of them is likely to be chosen soon.
+    """
+    wanted[0] = work.row[variable]
+    n = 1
+    cache.slot[wanted[0]] = PROMISED
+    for g in range(len(work.start) - 1):
+        inside = slice(work.start[g], work.start[g + 1])
+        low, high = bounds(work.grad[inside], work.rise[inside], work.fall[inside])
+        low, high = low + NEAR_SHARE * violation, high - NEAR_SHARE * violation
+        for k in range(work.start[g], work.start[g + 1]):
+            is_near = (
+                work.grad[k] + work.rise[k] < low or work.grad[k] + work.fall[k] > high
+            )
+            if n < len(wanted) and is_near and cache.slot[work.row[k]] == NOBODY:
+                wanted[n] = work.row[k]
+                cache.slot[wanted[n]] = PROMISED
+                n += 1
+    for k in range(n):
+        cache.slot[wanted[k]] = NOBODY
+    return n

@@ -1,0 +1,87 @@
+"""What does a solver hold in its hands? The active variables, side by side in memory."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from maxmargin._jit import jit
+from maxmargin.problems.dual import DualProblem
+from maxmargin.typing import FloatVector, IntVector
+
+
+class Work(NamedTuple):
+    """Active variables, ordered by group; every array but `start` is as long as they are.
+
+    `rise` and `fall` carry both the kink and the box: grad + rise is the slope of going
+    up (inf where the box forbids it), grad + fall that of coming from below (-inf where
+    it forbids going down). Sweeps then need no branch.
+    """
+
+    beta: FloatVector
+    grad: FloatVector
+    rise: FloatVector
+    fall: FloatVector
+    lower: FloatVector
+    upper: FloatVector
+    kink: FloatVector
+    diagonal: FloatVector
+    row: IntVector
+    start: IntVector  # group g lies in start[g]:start[g + 1]
+    gained: FloatVector  # one number: how far the objective has fallen
+    min_curvature: float
+
+
+def gather_work(
+    problem: DualProblem,
+    active: IntVector,
+    beta: FloatVector,
+    grad: FloatVector,
+    diagonal: FloatVector,
+) -> Work:
+    """Copy what belongs to the active variables, masks computed afresh."""
+    n_groups = max(problem.n_groups, 1)
+    group = problem.group[active]
+    work = Work(
+        beta=beta[active],
+        grad=grad[active],
+        rise=np.empty(len(active)),
+        fall=np.empty(len(active)),
+        lower=problem.lower[active],
+        upper=problem.upper[active],
+        kink=problem.kink[active],
+        diagonal=diagonal[problem.row[active]],
+        row=problem.row[active],
+        start=np.searchsorted(np.maximum(group, 0), np.arange(n_groups + 1)),
+        gained=np.zeros(1),
+        min_curvature=curvature_floor(diagonal),
+    )
+    set_masks(work)
+    return work
+
+
+RELATIVE_FLOOR = 1e-12  # of the largest K_ii; equal samples have no curvature at all
+
+
+def curvature_floor(diagonal: FloatVector) -> float:
+    """The least curvature a step may divide by, on the kernel's own scale."""
+    largest = float(np.abs(diagonal).max())
+    return RELATIVE_FLOOR * largest if largest > 0.0 else RELATIVE_FLOOR
+
+
+@jit
+def set_mask(work: Work, k: int) -> None:
+    """Bring rise and fall of one variable up to date with its beta."""
+    beta, kink = work.beta[k], work.kink[k]
+    work.rise[k] = kink if beta >= 0.0 else -kink
+    work.fall[k] = kink if beta > 0.0 else -kink
+    if beta >= work.upper[k]:
+        work.rise[k] = np.inf
+    if beta <= work.lower[k]:
+        work.fall[k] = -np.inf
+
+
+@jit
+def set_masks(work: Work) -> None:
+    """Bring every mask up to date."""
+    for k in range(len(work.beta)):
+        set_mask(work, k)

@@ -1,0 +1,12 @@
+"""What are the shapes that travel between rooms called?"""
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatVector: TypeAlias = NDArray[np.float64]
+FloatMatrix: TypeAlias = NDArray[np.float64]
+KernelMatrix: TypeAlias = NDArray[np.floating[Any]]  # float32 or float64 rows of K
+IntVector: TypeAlias = NDArray[np.intp]
+BoolVector: TypeAlias = NDArray[np.bool_]

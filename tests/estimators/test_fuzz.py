@@ -1,0 +1,158 @@
+"""Is every small problem that chance can state solved, or refused for a reason?"""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import datasets
+import naive
+import numpy as np
+import numpy.typing as npt
+import pytest
+import scipy.sparse as sp
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from maxmargin import SVC, SVR, NuSVC, NuSVR, OneClassSVM
+
+pytestmark = pytest.mark.slow
+
+INFEASIBLE = "specified nu is infeasible"
+NO_MARGIN = 1e-6  # of the largest kernel value: a nu-SVC below it has no direction
+often = settings(
+    max_examples=max(10, int(150 * datasets.SCALE)),
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+)
+
+
+class Draw(NamedTuple):
+    """Rows with targets, labels and weights, and a kernel."""
+
+    X: Any
+    labels: npt.NDArray[np.intp]
+    targets: npt.NDArray[np.float64]
+    weight: npt.NDArray[np.float64] | None
+    kernel: dict[str, Any]
+
+
+@st.composite
+def draws(draw: st.DrawFn) -> Draw:
+    """Up to 30 rows, often with equal ones, sometimes sparse, sometimes weighted."""
+    n, d = draw(st.integers(2, 30)), draw(st.integers(1, 4))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    X = rng.integers(-2, 3, size=(n, d)).astype(float)
+    if draw(st.booleans()):
+        X = rng.normal(size=(n, d)) * draw(st.sampled_from([0.01, 1.0, 10.0]))
+    labels = rng.integers(0, draw(st.integers(2, 3)), size=n)
+    kinds = [None, rng.integers(0, 4, size=n).astype(float), rng.exponential(size=n)]
+    kinds.append(rng.normal(size=n))  # half of these rows are dropped
+    weight = kinds[draw(st.integers(0, 3))]
+    targets = X[:, 0] + rng.normal(size=n) * draw(st.sampled_from([0.0, 1.0]))
+    layout = draw(st.sampled_from([np.asarray, sp.csr_matrix, sp.csr_array]))
+    return Draw(layout(X), labels, targets, weight, draw(kernels()))
+
+
+@st.composite
+def kernels(draw: st.DrawFn) -> dict[str, Any]:
+    """A kernel with its parameters."""
+    return {
+        "kernel": draw(
+            st.sampled_from(["linear", "rbf", "laplacian", "poly", "sigmoid"])
+        ),
+        "gamma": draw(st.sampled_from(["scale", "auto", 0.01, 1.0, 30.0])),
+        "coef0": draw(st.sampled_from([0.0, 1.0, -0.5])),
+        "degree": draw(st.integers(1, 3)),
+    }
+
+
+def powers(low: int, high: int) -> st.SearchStrategy[float]:
+    """10^p with p between two whole numbers."""
+    return st.floats(low, high).map(lambda p: 10.0**p)
+
+
+solving = {
+    "tol": st.sampled_from([1e-3, 1e-6]),
+    "working_set": st.sampled_from(["first_order", "second_order"]),
+    "shrinking": st.booleans(),
+    "cache_size": st.sampled_from(["auto", 1e-3]),
+}
+
+
+def options(**more: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
+    """Parameters of a machine, the solver's among them."""
+    return st.fixed_dictionaries({**solving, **more})
+
+
+def positive(drawn: Draw) -> npt.NDArray[np.float64]:
+    """The weights that count."""
+    given_weight = np.ones(len(drawn.labels)) if drawn.weight is None else drawn.weight
+    return np.maximum(given_weight, 0.0)
+
+
+def weight_by_class(drawn: Draw) -> npt.NDArray[np.float64]:
+    """How much weight each class that occurs has."""
+    present = np.unique(drawn.labels)
+    total = np.bincount(drawn.labels, weights=positive(drawn))
+    return total[present]
+
+
+@often
+@given(draws(), options(C=powers(-3, 3), fit_intercept=st.booleans()))
+def test_svc(drawn: Draw, chosen: dict[str, Any]) -> None:
+    by_class = weight_by_class(drawn)
+    assume(len(by_class) > 1 and by_class.min() > 0.0)
+    machine = SVC(**chosen, **drawn.kernel).fit(drawn.X, drawn.labels, drawn.weight)
+
+    naive.assert_optimal(machine, drawn.X, drawn.labels, drawn.weight)
+
+
+@often
+@given(draws(), options(nu=st.floats(0.01, 1.0)))
+def test_nu_svc(drawn: Draw, chosen: dict[str, Any]) -> None:
+    by_class = weight_by_class(drawn)
+    assume(len(by_class) > 1 and by_class.min() > 0.0)
+    largest = min(2 * min(a, b) / (a + b) for a, b in combinations(by_class, 2))
+    assume(abs(chosen["nu"] - largest) > 1e-9)
+    machine = NuSVC(**chosen, **drawn.kernel)
+    if chosen["nu"] > largest:
+        with pytest.raises(ValueError, match=INFEASIBLE):
+            machine.fit(drawn.X, drawn.labels, drawn.weight)
+        return
+    machine.fit(drawn.X, drawn.labels, drawn.weight)
+
+    naive.assert_optimal(machine, drawn.X, drawn.labels, drawn.weight)
+
+
+@often
+@given(
+    draws(),
+    options(C=powers(-3, 3), epsilon=powers(-4, 1), fit_intercept=st.booleans()),
+)
+def test_svr(drawn: Draw, chosen: dict[str, Any]) -> None:
+    assume(positive(drawn).any())
+    machine = SVR(**chosen, **drawn.kernel).fit(drawn.X, drawn.targets, drawn.weight)
+
+    naive.assert_optimal(machine, drawn.X, drawn.targets, drawn.weight)
+
+
+@often
+@given(draws(), options(C=powers(-3, 3), nu=st.floats(0.01, 1.0)))
+def test_nu_svr(drawn: Draw, chosen: dict[str, Any]) -> None:
+    assume(positive(drawn).any())
+    machine = NuSVR(**chosen, **drawn.kernel).fit(drawn.X, drawn.targets, drawn.weight)
+
+    naive.assert_optimal(machine, drawn.X, drawn.targets, drawn.weight)
+
+
+@often
+@given(draws(), options(nu=st.floats(0.01, 1.0)))
+def test_one_class(drawn: Draw, chosen: dict[str, Any]) -> None:
+    assume(positive(drawn).any())
+    machine = OneClassSVM(**chosen, **drawn.kernel)
+    machine.fit(drawn.X, sample_weight=drawn.weight)
+
+    naive.assert_optimal(machine, drawn.X, None, drawn.weight)

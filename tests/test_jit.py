@@ -1,0 +1,234 @@
+"""Does compiled code follow its sources, in every place where Python may live?"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from maxmargin import _jit
+from maxmargin._jit import jit, jit_fast, larger, smaller
+
+SOURCES = {
+    "__init__.py": "",
+    "facts.py": "SCALE = 10.0\n",
+    "callee.py": (
+        "from tiny._jit import jit, larger\n"
+        "@jit\n"
+        "def twice(x):\n"
+        "    return 2.0 * larger(x, 0.0)\n"
+    ),
+    "caller.py": (
+        "from tiny._jit import jit\n"
+        "from tiny.callee import twice\n"
+        "from tiny.facts import SCALE\n"
+        "@jit\n"
+        "def scaled(x):\n"
+        "    return SCALE * twice(x)\n"
+    ),
+}
+REPORT = """
+from tiny import _jit
+from tiny.caller import scaled
+value = scaled(1.0)
+hits = getattr(scaled, "stats", None) and sum(scaled.stats.cache_hits.values())
+print(json.dumps([value, hits, str(_jit.cache_folder())]))
+"""
+NOWHERE = "/dev/null/nowhere"  # under a file, where not even root can write
+
+
+class TinyPackage:
+    """A copy of `_jit.py` with a caller, a callee and a constant in files apart."""
+
+    def __init__(self, folder: Path) -> None:
+        self.home = folder / "home"
+        self.root = folder / "tiny"
+        self.root.mkdir()
+        shutil.copy(_jit.__file__, self.root / "_jit.py")
+        for name, source in SOURCES.items():
+            (self.root / name).write_text(source)
+
+    def edit(self, name: str, old: str, new: str) -> None:
+        source = (self.root / name).read_text()
+        assert old in source
+        (self.root / name).write_text(source.replace(old, new))
+
+    def run(self, before: str = "", **environment: str) -> tuple[float, int, str]:
+        """Call the caller in a new process: its value, cache hits and cache folder."""
+        numba_free = {k: v for k, v in os.environ.items() if not k.startswith("NUMBA_")}
+        cache = {"HOME": str(self.home), "XDG_CACHE_HOME": str(self.home)}
+        done = subprocess.run(
+            [
+                sys.executable,
+                "-B",
+                "-W",
+                "error",
+                "-c",
+                f"import json\n{before}{REPORT}",
+            ],
+            env=numba_free | cache | environment,
+            cwd=self.root.parent,
+            check=True,
+            capture_output=True,
+            text=True,
+        )
+        return tuple(json.loads(done.stdout))
+
+
+@pytest.fixture
+def tiny(tmp_path):
+    return TinyPackage(tmp_path)
+
+
+def test_cache_is_hit_until_a_source_changes(tiny):
+    assert tiny.run()[:2] == (20.0, 0)
+    assert tiny.run()[:2] == (20.0, 1)
+
+    tiny.edit("callee.py", "2.0 *", "3.0 *")
+    assert tiny.run()[:2] == (30.0, 0)
+
+    tiny.edit("facts.py", "10.0", "100.0")  # not jitted, yet frozen into machine code
+    assert tiny.run()[:2] == (300.0, 0)
+
+
+def test_damaged_cache_is_only_a_missing_one(tiny):
+    tiny.run()
+    for path in tiny.home.rglob("*.nb?"):
+        path.write_bytes(b"torn")
+
+    assert tiny.run()[:2] == (20.0, 0)
+    assert tiny.run()[:2] == (20.0, 1)
+
+
+def test_machine_code_of_another_signature_is_not_run(tiny):
+    tiny.run("from tiny.caller import scaled\nscaled(1)\n")
+    integer, real = sorted(tiny.home.rglob("caller.scaled*.nbc"))
+    shutil.copy(integer, real)
+
+    assert tiny.run()[:2] == (20.0, 0)
+
+
+def test_works_without_any_writable_folder(tiny):
+    no_temporary = f"import tempfile\ntempfile.tempdir = {NOWHERE!r}\n"
+
+    found = tiny.run(no_temporary, HOME=NOWHERE, XDG_CACHE_HOME=NOWHERE)
+
+    assert found == (20.0, 0, "None")
+
+
+def test_works_and_caches_without_numbas_private_classes(tiny):
+    renamed = "import numba.core.caching\ndel numba.core.caching.UserWideCacheLocator\n"
+
+    assert tiny.run(renamed)[:2] == (20.0, 0)
+    assert tiny.run(renamed)[:2] == (20.0, 1)
+
+
+def test_is_plain_python_without_jit(tiny):
+    assert tiny.run(NUMBA_DISABLE_JIT="1")[:2] == (20.0, None)
+    assert not list(tiny.home.rglob("*.nb?"))
+
+
+@pytest.fixture
+def no_folder_yet(monkeypatch):
+    """Forget the folder that this process uses, and where it was looked for."""
+    monkeypatch.setattr(_jit, "cache_folder", _jit.cache_folder.__wrapped__)
+    monkeypatch.setattr(_jit.config, "CACHE_DIR", "")
+    monkeypatch.setattr(_jit.sys, "platform", "linux")
+
+
+@pytest.mark.usefixtures("no_folder_yet")
+def test_folders_are_tried_in_order(tmp_path, monkeypatch):
+    numbas, users, temporary = (tmp_path / name for name in ("numba", "user", "tmp"))
+    temporary.mkdir()
+    monkeypatch.setattr(_jit.config, "CACHE_DIR", str(numbas))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(users))
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+
+    assert _jit.cache_folder().parent == numbas / "maxmargin"
+    monkeypatch.setattr(_jit.config, "CACHE_DIR", NOWHERE)
+    assert _jit.cache_folder().parent == users / "maxmargin"
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative")
+    assert _jit.cache_folder().is_relative_to(temporary)
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="Windows has no modes")
+@pytest.mark.usefixtures("no_folder_yet")
+def test_temporary_folder_that_others_may_write_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", NOWHERE)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+
+    folder = _jit.cache_folder().parent
+    assert folder.stat().st_mode & 0o777 == 0o700
+
+    folder.chmod(0o770)
+    assert _jit.cache_folder() is None
+
+
+@pytest.mark.usefixtures("no_folder_yet")
+def test_new_folder_removes_those_unused_for_a_month(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    recent, old = (tmp_path / "maxmargin" / (letter * 20) for letter in "ab")
+    recent.mkdir(parents=True)
+    old.mkdir()
+    two_months_ago = time.time() - 60 * 86_400
+    os.utime(old, (two_months_ago, two_months_ago))
+
+    assert _jit.cache_folder().exists()
+
+    assert recent.exists()
+    assert not old.exists()
+
+
+def test_digest_follows_settings_that_change_machine_code(monkeypatch):
+    before = _jit._digest_of_sources()
+
+    monkeypatch.setattr(_jit.config, "BOUNDSCHECK", 1 - bool(_jit.config.BOUNDSCHECK))
+
+    assert _jit._digest_of_sources() != before
+
+
+@jit
+def extremes(values):
+    low, high = np.inf, -np.inf
+    for value in values:
+        low = smaller(low, value)
+        high = larger(high, value)
+    return low, high
+
+
+@jit_fast
+def total(values):
+    result = 0.0
+    for value in values:
+        result += value
+    return result
+
+
+@pytest.mark.nojit
+@pytest.mark.boundscheck
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("n", [1, 2, 7, 1000])
+def test_extremes_agree_with_numpy(n, dtype):
+    values = np.random.default_rng(n).standard_normal(n).astype(dtype)
+
+    assert extremes(values) == (values.min(), values.max())
+
+
+@pytest.mark.nojit
+def test_extremes_know_infinity():
+    assert extremes(np.array([-np.inf, 0.0, np.inf])) == (-np.inf, np.inf)
+
+
+@pytest.mark.nojit
+@pytest.mark.boundscheck
+def test_fast_sum_agrees_with_numpy_and_keeps_nan():
+    values = np.random.default_rng(0).standard_normal(1000)
+
+    assert total(values) == pytest.approx(values.sum())
+    assert np.isnan(total(np.array([1.0, np.nan])))
