@@ -196,7 +196,8 @@ def pair_problem(fitted: Any, pair: tuple[Any, ...], intercept: float) -> Solved
         return without_equality(fitted, solved)
     half = fitted.nu * weight.sum() / 2
     r = half / beta[sign > 0].sum()
-    assert np.isfinite(r) and r > -fitted.tol, f"the margin's half width r is {r}"
+    assert np.isfinite(r), f"the margin's half width r is {r}"
+    assert r > -fitted.tol or fitted.kernel == "sigmoid", f"r is {r}"
     lower, upper = np.minimum(weight * sign, 0), np.maximum(weight * sign, 0)
     beta, lower, upper = snapped(beta * r, lower, upper)
     levels = (r * (1 - intercept), r * (-1 - intercept))
@@ -234,14 +235,12 @@ def snapped(
     beta: Floats, lower: Floats, upper: Floats
 ) -> tuple[Floats, Floats, Floats]:
     """beta in its box, put on a bound it misses by rounding only; else an error."""
-    finite = np.where(np.isfinite(upper), upper, 0) - np.where(
-        np.isfinite(lower), lower, 0
-    )
-    slack = AT_BOUND * finite
     assert np.all(np.isfinite(beta)), "coefficients are not finite"
-    assert np.all((lower - slack <= beta) & (beta <= upper + slack)), "outside the box"
-    beta = np.where(np.abs(beta - lower) <= slack, lower, beta)
-    return np.where(np.abs(beta - upper) <= slack, upper, beta), lower, upper
+    for bound in (lower, upper):
+        slack = AT_BOUND * np.where(np.isfinite(bound), np.abs(bound), 0.0)
+        beta = np.where(np.abs(beta - bound) <= slack, bound, beta)
+    assert np.all((lower <= beta) & (beta <= upper)), "outside the box"
+    return beta, lower, upper
 
 
 # ---------------------------------------------------------------------- certificate

@@ -10,9 +10,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from maxmargin._jit import jit
+from maxmargin._jit import jit, jit_fast
 from maxmargin.typing import FloatMatrix, FloatVector, IntVector
 
+SMALL_CELLS = 1 << 22  # 32 MB written out
+DENSE_SHARE = 0.3  # of nonzero values: from here on zeros cost less than indices
+CITY_BLOCK, SQUARED = 1, 2  # powers of a distance
 GROUP = 8  # sparse rows met at once: eight float64 fill one cache line
 
 
@@ -52,10 +55,10 @@ class DenseRows:
             self._norms = np.einsum("ij,ij->i", self.values, self.values)
         return self._norms
 
-    def city_distances(self, other: Any) -> FloatMatrix:
-        """Sum of |x_i - z_j| over the columns."""
+    def distances(self, other: Any, power: int) -> FloatMatrix:
+        """Sum of |x_i - z_j| ** power over the columns, difference by difference."""
         out = np.empty((len(self), len(other)))
-        _dense_city_distances(self.values, other.values, out)
+        _dense_distances(self.values, other.values, power == SQUARED, out)
         return out
 
     def weighted_sum(self, weight: FloatMatrix) -> FloatMatrix:
@@ -106,6 +109,12 @@ class SparseRows:
         parts = self.data[where], self.indices[where], indptr
         return SparseRows(parts, self.n_columns, norms)
 
+    def dense(self) -> DenseRows:
+        """The same rows with their zeros written out."""
+        values = np.zeros((len(self), self.n_columns))
+        _write_out(*self.parts, values)
+        return DenseRows(values)
+
     def dots(self, other: Any) -> FloatMatrix:
         """<x_i, z_j> for every row here and every row of `other`."""
         out = np.zeros((len(self), len(other)))
@@ -121,10 +130,10 @@ class SparseRows:
             self._norms = norms  # only now: other threads may be reading
         return self._norms
 
-    def city_distances(self, other: Any) -> FloatMatrix:
-        """Sum of |x_i - z_j| over the columns."""
+    def distances(self, other: Any, power: int) -> FloatMatrix:
+        """Sum of |x_i - z_j| ** power over the columns, difference by difference."""
         out = np.empty((len(self), len(other)))
-        _sparse_city_distances(*self.parts, *other.parts, out)
+        _sparse_distances(self.parts, other.parts, power == SQUARED, out)
         return out
 
     def weighted_sum(self, weight: FloatMatrix) -> FloatMatrix:
@@ -150,14 +159,48 @@ def as_rows(X: Any) -> Rows:
     return SparseRows((X.data, X.indices, X.indptr), X.shape[1])
 
 
+def densify_if_better(rows: Rows) -> Rows:
+    """Dense where that is small, or hardly larger: BLAS then beats index chasing.
+
+    Small sparse sets thus give the same bytes as their dense twins.
+    """
+    if isinstance(rows, DenseRows):
+        return rows
+    n_cells = len(rows) * rows.n_columns
+    n_values = int(rows.indptr[-1] - rows.indptr[0])
+    if n_cells <= SMALL_CELLS or n_values >= DENSE_SHARE * n_cells:
+        return rows.dense()
+    return rows
+
+
 @jit
-def _dense_city_distances(a: FloatMatrix, b: FloatMatrix, out: FloatMatrix) -> None:
+def _dense_distances(
+    a: FloatMatrix, b: FloatMatrix, is_squared: bool, out: FloatMatrix
+) -> None:
     for i in range(len(a)):
         for j in range(len(b)):
-            total = 0.0
-            for k in range(a.shape[1]):
-                total += abs(a[i, k] - b[j, k])
-            out[i, j] = total
+            out[i, j] = _distance(a[i], b[j], is_squared)
+
+
+@jit_fast
+def _distance(x: FloatVector, z: FloatVector, is_squared: bool) -> float:
+    total = 0.0
+    if is_squared:
+        for k in range(x.size):
+            total += (x[k] - z[k]) * (x[k] - z[k])
+    else:
+        for k in range(x.size):
+            total += abs(x[k] - z[k])
+    return total
+
+
+@jit
+def _write_out(
+    data: FloatVector, indices: IntVector, indptr: IntVector, out: FloatMatrix
+) -> None:
+    for i in range(len(out)):
+        for p in range(indptr[i], indptr[i + 1]):
+            out[i, indices[p]] = data[p]
 
 
 @jit
@@ -201,38 +244,42 @@ def _sparse_dots(
 
 
 @jit
-def _sparse_city_distances(
-    a_data: FloatVector,
-    a_indices: IntVector,
-    a_indptr: IntVector,
-    b_data: FloatVector,
-    b_indices: IntVector,
-    b_indptr: IntVector,
+def _sparse_distances(
+    a: tuple[FloatVector, IntVector, IntVector],
+    b: tuple[FloatVector, IntVector, IntVector],
+    is_squared: bool,
     out: FloatMatrix,
 ) -> None:
     """Merge two sorted rows at a time."""
-    n_a, n_b = out.shape
-    for i in range(n_a):
-        for j in range(n_b):
-            total, p, q = 0.0, a_indptr[i], b_indptr[j]
-            p_end, q_end = a_indptr[i + 1], b_indptr[j + 1]
-            while p < p_end and q < q_end:
-                if a_indices[p] == b_indices[q]:
-                    total += abs(a_data[p] - b_data[q])
-                    p, q = p + 1, q + 1
-                elif a_indices[p] < b_indices[q]:
-                    total += abs(a_data[p])
-                    p += 1
-                else:
-                    total += abs(b_data[q])
-                    q += 1
-            while p < p_end:
-                total += abs(a_data[p])
-                p += 1
-            while q < q_end:
-                total += abs(b_data[q])
-                q += 1
-            out[i, j] = total
+    a_data, a_indices, a_indptr = a
+    b_data, b_indices, b_indptr = b
+    for i in range(out.shape[0]):
+        x = slice(a_indptr[i], a_indptr[i + 1])
+        for j in range(out.shape[1]):
+            z = slice(b_indptr[j], b_indptr[j + 1])
+            out[i, j] = _merged_distance(
+                a_data[x], a_indices[x], b_data[z], b_indices[z], is_squared
+            )
+
+
+@jit
+def _merged_distance(
+    x: FloatVector,
+    x_at: IntVector,
+    z: FloatVector,
+    z_at: IntVector,
+    is_squared: bool,
+) -> float:
+    total, p, q = 0.0, 0, 0
+    while p < len(x) or q < len(z):
+        if q == len(z) or (p < len(x) and x_at[p] < z_at[q]):
+            difference, p = x[p], p + 1
+        elif p == len(x) or z_at[q] < x_at[p]:
+            difference, q = z[q], q + 1
+        else:
+            difference, p, q = x[p] - z[q], p + 1, q + 1
+        total += difference * difference if is_squared else abs(difference)
+    return total
 
 
 @jit

@@ -257,6 +257,7 @@ class OneProblem(KernelMachine):
             "dual_gap_": machine.gap,
             "kkt_violation_": solution.violation,
             "_warm": (shape, [solution.beta]),
+            "_largest": float(np.abs(gram.diagonal()).max()),
         }
 
     def _fit_machine(

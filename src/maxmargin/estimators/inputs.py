@@ -88,7 +88,10 @@ def check_weights(sample_weight: Any, n: int) -> FloatVector:
     if sample_weight is None:
         return np.ones(n)
     weight: FloatVector = _check_sample_weight(
-        sample_weight, np.empty((n, 1)), dtype=np.float64
+        sample_weight,
+        np.empty((n, 1)),
+        dtype=np.float64,
+        allow_all_zero_weights=True,  # refused later, with negative ones
     )
     return weight
 

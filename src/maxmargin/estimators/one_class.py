@@ -11,7 +11,7 @@ from maxmargin.kernels.gram import Gram
 from maxmargin.models import Machine, fit_one_class
 from maxmargin.typing import FloatVector
 
-ON_BOUNDARY = 1e-10  # of the offset: what rounding leaves of zero
+ON_BOUNDARY = 1e-12  # of the terms summed: what rounding leaves of zero
 
 
 class OneClassSVM(OutlierMixin, OneProblem):
@@ -96,7 +96,8 @@ class OneClassSVM(OutlierMixin, OneProblem):
         zero up to rounding, and are given as zero so that rounding decides nothing.
         """
         decision = self._decision(X)
-        decision[np.abs(decision) <= ON_BOUNDARY * np.abs(self.offset_[0])] = 0.0
+        terms = self._largest * float(np.abs(self._dense_dual_coef()).sum())
+        decision[np.abs(decision) <= ON_BOUNDARY * terms] = 0.0
         return decision
 
     def score_samples(self, X):

@@ -15,6 +15,7 @@ LOG2_E = 1.4426950408889634
 LN2_HIGH = 6.93145751953125e-1  # 20 bits of ln 2, so that n * LN2_HIGH is exact
 LN2_LOW = 1.42860682030941723212e-6  # the rest of ln 2
 ROUND_TO_INT = 6755399441055744.0  # 1.5 * 2**52: adding it leaves n in the low bits
+ROUNDING = 7e-15  # relative: a squared distance below this is one of equal rows
 SMALLEST = -708.0  # below, e**x is 0 here: the library has denormals down to -745
 
 
@@ -73,12 +74,12 @@ def _rbf_row(
 ) -> None:
     for j in range(dots.size):
         squared = norm + norms[j] - 2.0 * dots[j]
-        squared = squared if squared > 0.0 else 0.0  # rounding made it negative
+        squared = squared if squared > ROUNDING * (norm + norms[j]) else 0.0
         row[j] = exp_of_negative(-gamma * squared)
 
 
 @jit
-def fill_laplacian(
+def fill_exponential(
     distances: FloatMatrix, gamma: float, out: KernelMatrix, corner: tuple[int, int]
 ) -> None:
     """exp(-gamma distances)."""

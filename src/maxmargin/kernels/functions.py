@@ -4,15 +4,16 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from maxmargin.data.rows import DenseRows, Rows
+from maxmargin.data.rows import CITY_BLOCK, SQUARED, DenseRows, Rows
 from maxmargin.kernels.elementwise import (
-    fill_laplacian,
+    fill_exponential,
     fill_polynomial,
     fill_rbf,
     fill_sigmoid,
 )
 from maxmargin.typing import FloatVector, KernelMatrix
 
+EXACT_FROM = 1e4  # times 2e-16: where dot products would spoil the exponent's 12th digit
 Corner: TypeAlias = tuple[int, int]  # first row and column of a tile
 
 
@@ -62,7 +63,10 @@ class RBF(NamedTuple):
 
     def fill(self, a: Rows, b: Rows, out: KernelMatrix, corner: Corner) -> None:
         norms = a.squared_norms(), b.squared_norms()
-        fill_rbf(a.dots(b), norms, self.gamma, out, corner)
+        if self.gamma * float(norms[0].max() + norms[1].max()) > EXACT_FROM:
+            fill_exponential(a.distances(b, SQUARED), self.gamma, out, corner)
+        else:
+            fill_rbf(a.dots(b), norms, self.gamma, out, corner)
 
     def of_self(self, rows: Rows) -> FloatVector:
         return np.ones(len(rows))
@@ -93,7 +97,7 @@ class Laplacian(NamedTuple):
     gamma: float
 
     def fill(self, a: Rows, b: Rows, out: KernelMatrix, corner: Corner) -> None:
-        fill_laplacian(a.city_distances(b), self.gamma, out, corner)
+        fill_exponential(a.distances(b, CITY_BLOCK), self.gamma, out, corner)
 
     def of_self(self, rows: Rows) -> FloatVector:
         return np.ones(len(rows))

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from maxmargin._threads import raise_if_stopped, run_all
-from maxmargin.data.rows import DenseRows, Rows
+from maxmargin.data.rows import DenseRows, Rows, densify_if_better
 from maxmargin.errors import InvalidInput
 from maxmargin.kernels.functions import Kernel, centring
 from maxmargin.typing import FloatMatrix, FloatVector, IntVector, KernelMatrix
@@ -42,6 +42,7 @@ class VectorGram:
     """K between vectors: tiles of dot products on a fixed grid, on threads."""
 
     def __init__(self, kernel: Kernel, rows: Rows, n_threads: int = 1) -> None:
+        rows = densify_if_better(rows)
         middle = centring(kernel, rows)
         if middle is not None and isinstance(rows, DenseRows):
             rows = rows.centred_on(middle)

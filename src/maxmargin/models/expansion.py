@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from maxmargin._threads import raise_if_stopped, run_all
-from maxmargin.data.rows import DenseRows, Rows
+from maxmargin.data.rows import DenseRows, Rows, SparseRows, densify_if_better
 from maxmargin.kernels.functions import Kernel, Linear, centring
 from maxmargin.kernels.gram import (
     CALL_ENTRIES,
@@ -19,6 +19,7 @@ from maxmargin.typing import FloatMatrix, IntVector
 
 BLOCK_ROWS = 256  # test rows per task
 BLOCK_COLUMNS = 512  # support vectors per kernel block: 1 MB of float64
+MAX_DENSE_COLUMNS = 1 << 14  # a block of sparse test rows is written out up to here
 
 Part = tuple[slice, FloatMatrix]  # some support vectors, and their coefficients
 
@@ -27,8 +28,11 @@ class KernelSum:
     """K(x, support) @ coefficients for vectors, never holding more than a block of K."""
 
     def __init__(self, kernel: Kernel, support: Rows) -> None:
+        if support.n_columns <= MAX_DENSE_COLUMNS and not isinstance(kernel, Linear):
+            support = densify_if_better(support)
         self.middle = centring(kernel, support) if len(support) else None
-        self.kernel, self.support = kernel, self._centred(support)
+        self.kernel, self.support = kernel, support
+        self.support = self._alike(support)
 
     def of(
         self, rows: Rows, parts: Sequence[Part], n_threads: int
@@ -37,7 +41,6 @@ class KernelSum:
         if isinstance(self.kernel, Linear):
             return [self._of_linear(rows, part) for part in parts]
         sums = [np.zeros((len(rows), weight.shape[1])) for _, weight in parts]
-        rows = self._centred(rows)
         tasks = [
             partial(self._add_block, rows, parts, sums, first)
             for first in range(0, len(rows), BLOCK_ROWS)
@@ -45,7 +48,10 @@ class KernelSum:
         run_all(tasks, n_threads)
         return sums
 
-    def _centred(self, rows: Rows) -> Rows:
+    def _alike(self, rows: Rows) -> Rows:
+        """Rows in the layout and position of the support vectors."""
+        if isinstance(rows, SparseRows) and isinstance(self.support, DenseRows):
+            rows = rows.dense()
         if self.middle is None or not isinstance(rows, DenseRows):
             return rows
         return rows.centred_on(self.middle)
@@ -62,7 +68,7 @@ class KernelSum:
         sums: list[FloatMatrix],
         first: int,
     ) -> None:
-        block = rows.take(slice(first, first + BLOCK_ROWS))
+        block = self._alike(rows.take(slice(first, first + BLOCK_ROWS)))
         for (where, weight), total in zip(parts, sums, strict=True):
             for begin in range(where.start, where.stop, BLOCK_COLUMNS):
                 raise_if_stopped()

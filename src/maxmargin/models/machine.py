@@ -17,6 +17,8 @@ from maxmargin.problems import (
 from maxmargin.solvers import Options, Solution, solve
 from maxmargin.typing import FloatVector
 
+CANCELLED = 1e-14  # relative: what rounding leaves of a difference that is zero
+
 
 @dataclass(frozen=True)
 class Machine:
@@ -84,11 +86,14 @@ def fit_nu_svc(
     The two levels are those of the margins; half their distance becomes 1.
     """
     solution = _solve(nu_svc(y, weight, nu), gram, options, start)
-    margin = 0.5 * float(solution.level[0] - solution.level[1])
+    upper, lower = solution.level
+    margin, middle = 0.5 * float(upper - lower), 0.5 * float(upper + lower)
+    if abs(middle) <= CANCELLED * (abs(upper) + abs(lower)):
+        middle = 0.0  # a difference of equal numbers, not a direction
     with np.errstate(divide="ignore", invalid="ignore"):  # a margin of 0 is reported
         return Machine(
             coef=solution.beta / np.float64(margin),
-            intercept=float(-solution.level.mean() / np.float64(margin)),
+            intercept=float(-middle / np.float64(margin)),
             objective=float(solution.objective / np.float64(margin) ** 2),
             gap=float(solution.gap / np.float64(margin) ** 2),
             solution=solution,
