@@ -41,7 +41,7 @@ _shared = _Shared()
 
 def _renew_after_fork() -> None:
     """Threads do not survive a fork, and a lock may have been held by one of them."""
-    global _shared, _context  # noqa: PLW0603 - the child needs new ones
+    global _shared, _context  # the child needs new ones
     limit = _shared.limit
     _shared, _context = _Shared(), _Context()
     if limit is not None:

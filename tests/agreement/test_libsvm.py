@@ -73,7 +73,7 @@ SETS = {
     ("SVC", "vehicle"): Settings(700, 0.1),
     ("NuSVC", "heart"): Settings(270, 0.1, nu=0.5),
     ("NuSVC", "splice"): Settings(400, 0.02, nu=0.5),
-    ("NuSVC", "vehicle"): Settings(400, 0.1, nu=0.85),
+    ("NuSVC", "vehicle"): Settings(400, 0.1, nu=0.78),
     ("SVR", "mpg"): Settings(392, 0.2),
     ("SVR", "abalone"): Settings(700, 0.2),
     ("NuSVR", "mpg"): Settings(392, 0.2, nu=0.4),
@@ -193,7 +193,7 @@ def options(ours: Any, case: Case) -> str:
         "-d": ours.degree,
         "-g": repr(float(ours._gamma)),
         "-r": ours.coef0,
-        "-e": TOL,
+        "-e": TOL / 10,  # a nu-SVC's objective is divided by a margin known to tol
         "-m": 400,
     }
     for option, name in (("-c", "C"), ("-n", "nu"), ("-p", "epsilon")):

@@ -27,9 +27,11 @@ BINDING = "tests a private binding of scikit-learn to its own copy of LIBSVM"
 RANDOM = "tests scikit-learn's private random number generator"
 PROBABILITY = "fits with probability=True, which is not implemented yet"
 DEPRECATION = "tests that scikit-learn is about to remove `probability`"
+EARLIER = "wants a kernel of the wrong shape to fail at predict: ours fails at fit"
 
 LEFT_OUT = {  # how its name begins, as pytest deselects: why it does not apply to us
     "test_svm.py::test_libsvm_iris": BINDING,
+    "test_svm.py::test_svr_errors": EARLIER,
     "test_svm.py::test_probability": PROBABILITY,
     "test_svm.py::test_hasattr_predict_proba": PROBABILITY,
     "test_svm.py::test_probability_raises_futurewarning": DEPRECATION,
@@ -43,7 +45,7 @@ LEFT_OUT = {  # how its name begins, as pytest deselects: why it does not apply 
     "test_bounds.py::test_newrand_bounded_rand_int": RANDOM,
     "test_bounds.py::test_newrand_bounded_rand_int_limits": RANDOM,
 }
-AT_LEAST = 200  # passed
+AT_LEAST = 220  # passed, with scikit-learn 1.9
 
 
 class Outcome(NamedTuple):

@@ -29,7 +29,6 @@ def expected_failures(estimator: BaseEstimator) -> dict[str, str]:
         SVC(kernel="poly", degree=2, coef0=1.0),
         SVC(kernel="laplacian"),
         SVC(kernel="precomputed"),
-        SVC(decision_function_shape="ovo"),
         SVC(working_set="first_order"),
         SVC(fit_intercept=False),
         NuSVC(nu=0.3),

@@ -119,7 +119,7 @@ class SparseRows:
         """<x_i, z_j> for every row here and every row of `other`."""
         out = np.zeros((len(self), len(other)))
         buffer = np.zeros((self.n_columns, GROUP))
-        _sparse_dots(*self.parts, *other.parts, buffer, out)
+        _sparse_dots(self.parts, other.parts, buffer, out)
         return out
 
     def squared_norms(self) -> FloatVector:
@@ -214,33 +214,40 @@ def _sparse_squared_norms(
 
 @jit
 def _sparse_dots(
-    a_data: FloatVector,
-    a_indices: IntVector,
-    a_indptr: IntVector,
-    b_data: FloatVector,
-    b_indices: IntVector,
-    b_indptr: IntVector,
+    a: tuple[FloatVector, IntVector, IntVector],
+    b: tuple[FloatVector, IntVector, IntVector],
     buffer: FloatMatrix,
     out: FloatMatrix,
 ) -> None:
     """Spread GROUP rows of a over `buffer`, then meet each row of b once."""
-    n_a, n_b = out.shape
+    data, indices, indptr = a
+    for first in range(0, out.shape[0], GROUP):
+        last = min(first + GROUP, out.shape[0])
+        for i in range(first, last):
+            for p in range(indptr[i], indptr[i + 1]):
+                buffer[indices[p], i - first] = data[p]
+        _meet_all(b, buffer, out[first:last])
+        for i in range(first, last):
+            for p in range(indptr[i], indptr[i + 1]):
+                buffer[indices[p], i - first] = 0.0
+
+
+@jit
+def _meet_all(
+    b: tuple[FloatVector, IntVector, IntVector],
+    buffer: FloatMatrix,
+    out: FloatMatrix,
+) -> None:
+    """out[i, j] = <column i of buffer, row j of b>."""
+    data, indices, indptr = b
     total = np.zeros(GROUP)
-    for first in range(0, n_a, GROUP):
-        last = min(first + GROUP, n_a)
-        for i in range(first, last):
-            for p in range(a_indptr[i], a_indptr[i + 1]):
-                buffer[a_indices[p], i - first] = a_data[p]
-        for j in range(n_b):
-            total[:] = 0.0
-            for p in range(b_indptr[j], b_indptr[j + 1]):
-                for k in range(GROUP):
-                    total[k] += b_data[p] * buffer[b_indices[p], k]
-            for i in range(first, last):
-                out[i, j] = total[i - first]
-        for i in range(first, last):
-            for p in range(a_indptr[i], a_indptr[i + 1]):
-                buffer[a_indices[p], i - first] = 0.0
+    for j in range(out.shape[1]):
+        total[:] = 0.0
+        for p in range(indptr[j], indptr[j + 1]):
+            for k in range(GROUP):
+                total[k] += data[p] * buffer[indices[p], k]
+        for i in range(out.shape[0]):
+            out[i, j] = total[i]
 
 
 @jit

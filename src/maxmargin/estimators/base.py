@@ -61,9 +61,9 @@ class KernelMachine(BaseEstimator):
         except BaseException:
             for name in set(vars(self)) - set(known):
                 delattr(self, name)
-            vars(self).update(known)
+            self.__dict__.update(known)
             raise
-        vars(self).update(fitted)
+        self.__dict__.update(fitted)
         self._warn_unless_converged()
         return self
 
@@ -202,8 +202,8 @@ class KernelMachine(BaseEstimator):
                 return source.of_function(self.kernel, X, parts)
             if self._kernel is None:
                 return MatrixSum(self.support_).of_matrix(X, parts)
-            source = KernelSum(self._kernel, as_rows(self.support_vectors_))
-            return source.of(as_rows(X), parts, self._n_threads())
+            sums = KernelSum(self._kernel, as_rows(self.support_vectors_))
+            return sums.of(as_rows(X), parts, self._n_threads())
 
     def _dense_dual_coef(self) -> FloatMatrix:
         coef = self._dual_coef_

@@ -6,15 +6,29 @@ import numpy as np
 from sklearn.base import OutlierMixin
 
 from maxmargin.estimators.base import OneProblem
+from maxmargin.estimators.document import OFFSET, documented
 from maxmargin.estimators.inputs import TrainingSet
 from maxmargin.kernels.gram import Gram
-from maxmargin.models import Machine, fit_one_class
+from maxmargin.models import Machine, fit_decision
+from maxmargin.problems import one_class
 from maxmargin.typing import FloatVector
 
 ON_BOUNDARY = 1e-12  # of the terms summed: what rounding leaves of zero
 
 
+@documented(**OFFSET)
 class OneClassSVM(OutlierMixin, OneProblem):
+    r"""One-class machine: where do samples like these lie?
+
+    .. math:: \min_{w, \xi, \rho} \tfrac12 \|w\|^2 - \rho
+       + \tfrac{1}{\nu S} \sum_i s_i \xi_i
+       \quad w^\top \phi(x_i) \ge \rho - \xi_i, \; \xi_i \ge 0
+
+    with :math:`s_i` the sample weight and :math:`S` their sum. At most a share nu of
+    the weight lies outside. Coefficients are on LIBSVM's scale, their sum is
+    :math:`\nu S`.
+    """
+
     def __init__(
         self,
         *,
@@ -80,9 +94,8 @@ class OneClassSVM(OutlierMixin, OneProblem):
         weight: FloatVector,
         start: FloatVector | None,
     ) -> Machine:
-        return fit_one_class(
-            gram, weight, self._options(1), nu=float(self.nu), start=start
-        )
+        problem = one_class(weight, float(self.nu))
+        return fit_decision(problem, gram, self._options(1), start)
 
     def _with_public_signs(self, fitted: dict[str, Any]) -> dict[str, Any]:
         fitted = super()._with_public_signs(fitted)

@@ -1,5 +1,6 @@
 """Classification: C-SVC and nu-SVC, one vs one."""
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -18,11 +19,12 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from maxmargin.data.labels import Labels, encode_labels
 from maxmargin.errors import InfeasibleProblem, InvalidInput
 from maxmargin.estimators.base import KernelMachine
+from maxmargin.estimators.document import CLASSIFIER_ATTRIBUTES, documented
 from maxmargin.estimators.inputs import TrainingSet
 from maxmargin.kernels.gram import Gram, count_samples
-from maxmargin.models import Machine, fit_c_svc, fit_nu_svc, fit_pairs, vote
+from maxmargin.models import Machine, fit_decision, fit_margin, fit_pairs, vote
 from maxmargin.models.multiclass import PairMachines, class_parts, pair_decisions
-from maxmargin.problems.classification import check_nu
+from maxmargin.problems.classification import c_svc, check_nu, nu_svc
 from maxmargin.solvers import Options, Status
 from maxmargin.typing import FloatMatrix, FloatVector, IntVector
 
@@ -176,7 +178,7 @@ class _Classifier(ClassifierMixin, KernelMachine):
         ends = np.concatenate(([0], np.cumsum(self._n_support)))
         by_class = [
             safe_sparse_dot(self._dual_coef_[:, a:b], self.support_vectors_[a:b])
-            for a, b in zip(ends[:-1], ends[1:], strict=True)
+            for a, b in pairwise(ends)
         ]
         k = len(self.classes_)
         rows = [
@@ -193,7 +195,7 @@ def _as_attributes(
     machines = pairs.machines
     solutions = [machine.solution for machine in machines]
     worst = max((solution.status for solution in solutions), key=lambda s: s.rank)
-    values = {
+    values: dict[str, Any] = {
         "objective_": np.array([machine.objective for machine in machines]),
         "dual_gap_": np.array([machine.gap for machine in machines]),
         "kkt_violation_": np.array([solution.violation for solution in solutions]),
@@ -212,7 +214,27 @@ def _as_attributes(
     }
 
 
+@documented(**CLASSIFIER_ATTRIBUTES)
 class SVC(_Classifier):
+    r"""C-support vector classification.
+
+    .. math:: \min_{w, b, \xi} \tfrac12 \|w\|^2 + C \sum_i s_i \xi_i
+       \quad y_i (w^\top \phi(x_i) + b) \ge 1 - \xi_i, \; \xi_i \ge 0
+
+    with :math:`s_i` the class weight times the sample weight. Solved in the dual, at
+    its exact optimum up to `tol`; more than two classes by one machine per pair.
+
+    A fit costs between O(n²) and O(n³) kernel values; memory stays within
+    `cache_size`. Scale the features first.
+
+    Examples
+    --------
+    >>> from maxmargin import SVC
+    >>> machine = SVC(C=10).fit([[0, 0], [0, 1], [2, 2], [2, 3]], [0, 0, 1, 1])
+    >>> machine.predict([[2, 2.5]])
+    array([1])
+    """
+
     def __init__(
         self,
         *,
@@ -270,17 +292,24 @@ class SVC(_Classifier):
         options: Options,
         start: FloatVector | None,
     ) -> Machine:
-        return fit_c_svc(
-            gram,
-            y,
-            self.C * weight,
-            options,
-            has_intercept=bool(self.fit_intercept),
-            start=start,
-        )
+        has_intercept = bool(self.fit_intercept)
+        problem = c_svc(y, self.C * weight, has_intercept=has_intercept)
+        return fit_decision(problem, gram, options, start)
 
 
+@documented(**CLASSIFIER_ATTRIBUTES)
 class NuSVC(_Classifier):
+    r"""nu-support vector classification: the share of misses instead of their price.
+
+    .. math:: \min_{w, b, \xi, \rho} \tfrac12 \|w\|^2 - \nu \rho
+       + \tfrac1S \sum_i s_i \xi_i
+       \quad y_i (w^\top \phi(x_i) + b) \ge \rho - \xi_i, \; \xi_i, \rho \ge 0
+
+    with :math:`s_i` the class weight times the sample weight and :math:`S` their sum.
+    A nu above twice the lighter class's share of the weight has no solution and is
+    refused before any kernel is computed.
+    """
+
     def __init__(
         self,
         *,
@@ -329,7 +358,7 @@ class NuSVC(_Classifier):
         self.n_jobs = n_jobs
 
     def _check_targets(self, y: Any, training: TrainingSet) -> Any:
-        """As for every classifier; and nu must fit every pair, before any kernel work."""
+        """As for every classifier; and nu must fit every pair, before any work."""
         targets = super()._check_targets(y, training)
         labels, weight, _ = targets
         for i, j in labels.pairs():
@@ -352,4 +381,5 @@ class NuSVC(_Classifier):
         options: Options,
         start: FloatVector | None,
     ) -> Machine:
-        return fit_nu_svc(gram, y, weight, options, nu=float(self.nu), start=start)
+        problem = nu_svc(y, weight, float(self.nu))
+        return fit_margin(problem, gram, options, start)

@@ -7,9 +7,11 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import _check_y, column_or_1d
 
 from maxmargin.estimators.base import OneProblem
+from maxmargin.estimators.document import documented
 from maxmargin.estimators.inputs import TrainingSet
 from maxmargin.kernels.gram import Gram
-from maxmargin.models import Machine, fit_epsilon_svr, fit_nu_svr
+from maxmargin.models import Machine, fit_decision, fit_tube
+from maxmargin.problems import epsilon_svr, nu_svr
 from maxmargin.typing import FloatVector
 
 
@@ -43,7 +45,18 @@ class _Regressor(RegressorMixin, OneProblem):
         return targets
 
 
+@documented()
 class SVR(_Regressor):
+    r"""epsilon-support vector regression.
+
+    .. math:: \min_{w, b, \xi, \xi^*} \tfrac12 \|w\|^2
+       + C \sum_i s_i (\xi_i + \xi_i^*)
+       \quad z_i - w^\top \phi(x_i) - b \le \varepsilon + \xi_i, \;
+       w^\top \phi(x_i) + b - z_i \le \varepsilon + \xi_i^*
+
+    with :math:`s_i` the sample weight. Solved with n variables and one gradient.
+    """
+
     def __init__(
         self,
         *,
@@ -92,18 +105,26 @@ class SVR(_Regressor):
         weight: FloatVector,
         start: FloatVector | None,
     ) -> Machine:
-        return fit_epsilon_svr(
-            gram,
+        problem = epsilon_svr(
             targets,
             self.C * weight,
-            self._options(1),
-            epsilon=float(self.epsilon),
+            float(self.epsilon),
             has_intercept=bool(self.fit_intercept),
-            start=start,
         )
+        return fit_decision(problem, gram, self._options(1), start)
 
 
+@documented()
 class NuSVR(_Regressor):
+    r"""nu-support vector regression: the width of the tube is found, not given.
+
+    .. math:: \min_{w, b, \xi, \xi^*, \varepsilon} \tfrac12 \|w\|^2
+       + C \bigl(\nu S \varepsilon + \sum_i s_i (\xi_i + \xi_i^*)\bigr)
+
+    under the constraints of :class:`SVR`, with :math:`s_i` the sample weight and
+    :math:`S` their sum. As in LIBSVM, C is not divided by the number of samples.
+    """
+
     def __init__(
         self,
         *,
@@ -150,11 +171,5 @@ class NuSVR(_Regressor):
         weight: FloatVector,
         start: FloatVector | None,
     ) -> Machine:
-        return fit_nu_svr(
-            gram,
-            targets,
-            self.C * weight,
-            self._options(1),
-            nu=float(self.nu),
-            start=start,
-        )
+        problem = nu_svr(targets, self.C * weight, float(self.nu))
+        return fit_tube(problem, gram, self._options(1), start)

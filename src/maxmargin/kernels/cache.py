@@ -31,7 +31,7 @@ class RowCache(NamedTuple):
 
 
 def default_cache_bytes() -> int:
-    """A quarter of the machine's memory: the ceiling that cache_size="auto" stands for."""
+    """A quarter of the machine's memory: the ceiling of cache_size="auto"."""
     try:
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
@@ -39,9 +39,7 @@ def default_cache_bytes() -> int:
     return int(MEMORY_SHARE * memory)
 
 
-def make_cache(
-    n_rows: int, n_columns: int, dtype: DTypeLike, n_bytes: int
-) -> RowCache:
+def make_cache(n_rows: int, n_columns: int, dtype: DTypeLike, n_bytes: int) -> RowCache:
     """An empty cache of at most n_bytes, but of two rows at least."""
     row_bytes = np.dtype(dtype).itemsize * n_columns
     n_slots = int(np.clip(n_bytes // row_bytes, MIN_SLOTS, max(n_rows, MIN_SLOTS)))
@@ -61,6 +59,16 @@ def _with_slots(
         clock=np.zeros(1, dtype=np.intp),
         n_used=np.zeros(1, dtype=np.intp),
     )
+
+
+def hold_all(K: KernelMatrix) -> RowCache:
+    """A cache that holds every row from the start: slot s is row s."""
+    n_rows, n_columns = K.shape
+    cache = _with_slots(K.reshape(-1), n_rows, n_columns, n_rows)
+    cache.owner[:] = cache.slot[:] = np.arange(n_rows)
+    cache.last_use[:] = 0
+    cache.n_used[0] = n_rows
+    return cache
 
 
 def keep_columns(cache: RowCache, keep: IntVector) -> RowCache:

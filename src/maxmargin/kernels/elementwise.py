@@ -1,7 +1,7 @@
 """How do dot products become kernel values? One pass over memory per block.
 
 `math.exp` in compiled code is a call per element; the polynomial here has no branch
-and vectorises. It is within 1 ulp of the library's (tests/kernels/test_elementwise.py).
+and vectorises. It is within 2 ulp of the library's (tests/kernels/test_elementwise.py).
 """
 
 import math
@@ -25,8 +25,7 @@ def exp_of_negative(x: float) -> float:
     shifted = x * LOG2_E + ROUND_TO_INT
     n = shifted - ROUND_TO_INT
     r = (x - n * LN2_HIGH) - n * LN2_LOW
-    p = 1.6059043836821613e-10  # 1/13!, and so on down to 1/0!
-    p = p * r + 2.08767569878681e-09
+    p = 2.08767569878681e-09  # 1/12!, and so on down to 1/0!
     p = p * r + 2.505210838544172e-08
     p = p * r + 2.755731922398589e-07
     p = p * r + 2.7557319223985893e-06

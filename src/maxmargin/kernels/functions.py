@@ -13,7 +13,9 @@ from maxmargin.kernels.elementwise import (
 )
 from maxmargin.typing import FloatVector, KernelMatrix
 
-EXACT_FROM = 1e4  # times 2e-16: where dot products would spoil the exponent's 12th digit
+EXACT_FROM = (
+    1e4  # times 2e-16: where dot products would spoil the exponent's 12th digit
+)
 Corner: TypeAlias = tuple[int, int]  # first row and column of a tile
 
 
@@ -42,12 +44,14 @@ class Polynomial(NamedTuple):
     degree: int
 
     def fill(self, a: Rows, b: Rows, out: KernelMatrix, corner: Corner) -> None:
-        fill_polynomial(a.dots(b), tuple(self), out, corner)
+        shape = self.gamma, self.coef0, self.degree
+        fill_polynomial(a.dots(b), shape, out, corner)
 
     def of_self(self, rows: Rows) -> FloatVector:
         out = np.empty((1, len(rows)))
         norms = rows.squared_norms()[None, :]
-        fill_polynomial(norms, tuple(self), out, (0, 0))
+        shape = self.gamma, self.coef0, self.degree
+        fill_polynomial(norms, shape, out, (0, 0))
         return out[0]
 
     def bound(self, rows: Rows) -> float:
@@ -82,7 +86,7 @@ class Sigmoid(NamedTuple):
     coef0: float
 
     def fill(self, a: Rows, b: Rows, out: KernelMatrix, corner: Corner) -> None:
-        fill_sigmoid(a.dots(b), tuple(self), out, corner)
+        fill_sigmoid(a.dots(b), (self.gamma, self.coef0), out, corner)
 
     def of_self(self, rows: Rows) -> FloatVector:
         return np.tanh(self.gamma * rows.squared_norms() + self.coef0)

@@ -19,7 +19,10 @@ CALL_ENTRIES = 1 << 23  # a callable kernel is asked for at most this many value
 
 
 class Gram(Protocol):
-    """The kernel between all training rows, computed when asked for."""
+    """The kernel between all training rows, computed when asked for.
+
+    Columns are asked for in ascending order, so n of them are all of them.
+    """
 
     n: int
 
@@ -59,7 +62,7 @@ class VectorGram:
         self, rows: IntVector, columns: IntVector, dtype: DTypeLike = np.float64
     ) -> KernelMatrix:
         out = np.empty((len(rows), len(columns)), dtype=dtype)
-        everything = len(columns) == self.n and columns[0] == 0  # ascending, so all
+        everything = len(columns) == self.n and columns[0] == 0
         others = self.rows if everything else self.rows.take(columns)
         fill_tiles(self.kernel, self.rows.take(rows), others, out, self.n_threads)
         return out
@@ -75,7 +78,9 @@ def fill_tiles(
     height = min(len(a), TILE_ROWS)
     width = TILE_ENTRIES // max(height, 1)
     tiles = [
-        partial(_fill_tile, kernel, a, b, out, slice(i, i + height), slice(j, j + width))
+        partial(
+            _fill_tile, kernel, a, b, out, slice(i, i + height), slice(j, j + width)
+        )
         for i in range(0, len(a), height or 1)
         for j in range(0, len(b), width)
     ]
@@ -92,22 +97,26 @@ def _fill_tile(
 class MatrixGram:
     """K given as a square matrix."""
 
-    def __init__(self, K: FloatMatrix) -> None:
-        self.n, self.K = len(K), K
+    def __init__(self, K: FloatMatrix, bound: float | None = None) -> None:
+        self.n, self.K, self._bound = len(K), K, bound
 
     def diagonal(self) -> FloatVector:
         return self.K.diagonal().astype(np.float64)
 
     def bound(self) -> float:
-        return float(np.abs(self.K).max())
+        if self._bound is None:
+            self._bound = float(max(self.K.max(), -self.K.min()))
+        return self._bound
 
     def block(
         self, rows: IntVector, columns: IntVector, dtype: DTypeLike = np.float64
     ) -> KernelMatrix:
-        return self.K[np.ix_(rows, columns)].astype(dtype, copy=False)
+        whole_rows = len(columns) == self.n and columns[0] == 0
+        K = self.K[rows] if whole_rows else self.K[np.ix_(rows, columns)]
+        return K.astype(dtype, copy=False)
 
     def take(self, index: IntVector) -> "MatrixGram":
-        return MatrixGram(self.K[np.ix_(index, index)])
+        return MatrixGram(self.K[np.ix_(index, index)], self.bound())
 
 
 class RowsGram:

@@ -3,11 +3,9 @@
 from maxmargin.models.expansion import KernelSum, MatrixSum
 from maxmargin.models.machine import (
     Machine,
-    fit_c_svc,
-    fit_epsilon_svr,
-    fit_nu_svc,
-    fit_nu_svr,
-    fit_one_class,
+    fit_decision,
+    fit_margin,
+    fit_tube,
 )
 from maxmargin.models.multiclass import (
     PairMachines,
@@ -21,12 +19,10 @@ __all__ = [
     "Machine",
     "MatrixSum",
     "PairMachines",
-    "fit_c_svc",
-    "fit_epsilon_svr",
-    "fit_nu_svc",
-    "fit_nu_svr",
-    "fit_one_class",
+    "fit_decision",
+    "fit_margin",
     "fit_pairs",
+    "fit_tube",
     "pair_decisions",
     "vote",
 ]

@@ -25,7 +25,7 @@ Part = tuple[slice, FloatMatrix]  # some support vectors, and their coefficients
 
 
 class KernelSum:
-    """K(x, support) @ coefficients for vectors, never holding more than a block of K."""
+    """K(x, support) @ coefficients for vectors, holding a block of K at a time."""
 
     def __init__(self, kernel: Kernel, support: Rows) -> None:
         if support.n_columns <= MAX_DENSE_COLUMNS and not isinstance(kernel, Linear):
@@ -58,7 +58,9 @@ class KernelSum:
 
     def _of_linear(self, rows: Rows, part: Part) -> FloatMatrix:
         where, weight = part
-        direction = self.support.take(where).weighted_sum(np.ascontiguousarray(weight.T))
+        direction = self.support.take(where).weighted_sum(
+            np.ascontiguousarray(weight.T)
+        )
         return rows.times(np.ascontiguousarray(direction.T))
 
     def _add_block(

@@ -6,6 +6,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 
 import numpy as np
 
@@ -88,7 +89,7 @@ def class_parts(
     ends = np.concatenate(([0], np.cumsum(n_support)))
     return [
         (slice(int(a), int(b)), np.ascontiguousarray(dual_coef[:, a:b].T))
-        for a, b in zip(ends[:-1], ends[1:], strict=True)
+        for a, b in pairwise(ends)
     ]
 
 

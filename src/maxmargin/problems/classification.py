@@ -11,9 +11,7 @@ from maxmargin.typing import FloatVector
 ROUNDING = 1e-12  # sums of weights are no more exact than this
 
 
-def c_svc(
-    y: FloatVector, C: FloatVector, *, has_intercept: bool = True
-) -> DualProblem:
+def c_svc(y: FloatVector, C: FloatVector, *, has_intercept: bool = True) -> DualProblem:
     """C-support vector classification: y is ±1, C has one bound per sample."""
     n = len(y)
     return DualProblem(
@@ -68,7 +66,7 @@ def check_nu(y: FloatVector, weight: FloatVector, nu: float) -> None:
     if nu <= limit * (1.0 + ROUNDING):
         return
     raise InfeasibleProblem(
-        f"specified nu is infeasible: nu must be in (0, {round_down(limit):g}] for the weights "
-        f"of these two classes, got {nu:g}; lower nu or balance the classes with "
-        "class_weight."
+        f"specified nu is infeasible: nu must be in (0, {round_down(limit):g}] for the "
+        f"weights of these two classes, got {nu:g}; lower nu or balance the classes "
+        "with class_weight."
     )

@@ -18,7 +18,7 @@ BISECTIONS = 200  # halvings that bring a shift below the spacing of float64
 
 
 class DualProblem(NamedTuple):
-    """min ½ βᵀKβ + linearᵀβ + kinkᵀ|β|  over lower ≤ β ≤ upper, Σβ constant per group."""
+    """min ½ βᵀKβ + linearᵀβ + kinkᵀ|β| over lower ≤ β ≤ upper, Σβ fixed per group."""
 
     linear: FloatVector
     kink: FloatVector  # epsilon for the regression tube, 0 elsewhere
@@ -96,9 +96,7 @@ def group_levels(
 
 def dual_objective(problem: DualProblem, beta: FloatVector, grad: FloatVector) -> float:
     """½ βᵀKβ + linearᵀβ + kinkᵀ|β|, with Kβ read off the gradient."""
-    return float(
-        0.5 * beta @ (grad + problem.linear) + problem.kink @ np.abs(beta)
-    )
+    return float(0.5 * beta @ (grad + problem.linear) + problem.kink @ np.abs(beta))
 
 
 def dual_gap(

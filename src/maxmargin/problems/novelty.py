@@ -1,4 +1,4 @@
-"""What does the one-class machine minimise? (Schölkopf et al., Neural Comp. 13, 2001.)"""
+"""What does the one-class machine minimise? (Schölkopf et al., 2001.)"""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from maxmargin.typing import FloatVector
 
 
 def one_class(weight: FloatVector, nu: float) -> DualProblem:
-    """One-class machine on LIBSVM's scale: boxes are the weights, their nu-share is spent."""
+    """One-class machine on LIBSVM's scale: a share nu of all weight is spent."""
     n = len(weight)
     return DualProblem(
         linear=np.zeros(n),

@@ -93,7 +93,7 @@ def _best_in_slice(work: Work, first: int, is_second_order: bool) -> int:
 
 @jit
 def move_one(work: Work, k: int, curvature: float) -> float:
-    """Take beta_k to its own optimum, past a kink where that pays; return the change."""
+    """Take beta_k to its own optimum, past a kink if that pays; return the change."""
     before = work.beta[k]
     is_rising = work.grad[k] + work.rise[k] < 0.0
     slope = -work.grad[k] - work.rise[k] if is_rising else work.grad[k] + work.fall[k]

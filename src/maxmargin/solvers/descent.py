@@ -8,6 +8,7 @@ Lin 2005; Joachims 1998 for shrinking.)
 
 import time
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -25,9 +26,9 @@ from maxmargin.solvers.gradient import RunningGradient, check_finite
 from maxmargin.solvers.pairs import CONVERGED, NEEDS_ROW, pair_epoch
 from maxmargin.solvers.polish import free_block, polish
 from maxmargin.solvers.result import Options, Progress, Solution, Status, WorkingSet
-from maxmargin.solvers.rows_at_hand import RowsAtHand
+from maxmargin.solvers.rows_at_hand import RowsAtHand, whole_if_small
 from maxmargin.solvers.shrinking import survivors
-from maxmargin.solvers.work import gather_work
+from maxmargin.solvers.work import Work, gather_work
 from maxmargin.typing import FloatVector, IntVector
 
 SLICE_SECONDS = 0.03  # how long compiled code may keep Ctrl-C waiting
@@ -74,13 +75,15 @@ def solve(problem: DualProblem, gram: Gram, options: Options) -> Solution:
 
 
 def _reorder(problem: DualProblem, order: IntVector) -> DualProblem:
-    return DualProblem(*(part[order] for part in problem))
+    parts: list[Any] = [part[order] for part in problem]
+    return DualProblem(*parts)
 
 
 class _Descent:
     """One problem on its way down."""
 
     def __init__(self, problem: DualProblem, gram: Gram, options: Options) -> None:
+        gram = whole_if_small(gram, options.cache_bytes)
         self.problem, self.gram, self.options = problem, gram, options
         n = len(problem.linear)
         self.started = time.monotonic()
@@ -134,7 +137,7 @@ class _Descent:
                 return ended
 
     def _slice(self, tol: float) -> tuple[int, float]:
-        """Run compiled moves for a few hundredths of a second, rows fetched as needed."""
+        """Run compiled moves for some hundredths of a second, fetching rows."""
         limit = min(self.max_iter, self.next_check) - self.n_iter
         left = max(min(self.moves_per_slice, limit), 0)
         while True:
@@ -167,7 +170,7 @@ class _Descent:
     # Looking up every now and then.
 
     def _check(self, violation: float) -> Status | None:
-        """Shrink, raise the precision, or solve for the free variables where it pays."""
+        """Shrink, raise the precision, or solve for the free variables if it pays."""
         self.next_check = self.n_iter + self.check_every
         if self._is_hopeless(violation):
             return self._give_up(Status.PRECISION_LIMIT)
@@ -176,7 +179,7 @@ class _Descent:
             self.next_newton = 2 * self.n_iter
             self._refresh()
             self._newton()
-        if self.options.shrinking:
+        if self.options.shrinking and not self.rows.is_whole:
             if violation <= NEAR * self.options.tol and not self.was_unshrunk:
                 self.was_unshrunk = True
                 self._refresh()
@@ -221,7 +224,7 @@ class _Descent:
     def _settle(self, tol: float) -> Status | None:
         """Converged on what is at hand: look at all variables, in float64."""
         self._refresh()
-        violation = kkt_violation(self.problem, self.beta, self.grad)
+        violation = self._violation()
         if violation <= tol:
             return Status.CONVERGED
         self.n_settles += 1
@@ -234,25 +237,28 @@ class _Descent:
     def _give_up(self, status: Status) -> Status:
         """At a limit: what has been reached may be good enough all the same."""
         self._refresh()
-        violation = kkt_violation(self.problem, self.beta, self.grad)
-        return Status.CONVERGED if violation <= self.options.tol else status
+        is_converged = self._violation() <= self.options.tol
+        return Status.CONVERGED if is_converged else status
 
     def _sharpen(self) -> None:
-        """From tol to rounding, where the free variables are few enough to solve for."""
-        best, best_violation = self.beta, np.inf
+        """From tol to rounding, if the free variables are few enough to solve for."""
+        sharp = SHARP * max(1.0, float(np.abs(self.grad).max()))
+        best, best_violation = self.beta, self._violation()
         for _ in range(POLISH_ROUNDS):
-            violation = kkt_violation(self.problem, self.beta, self.grad)
-            if violation < best_violation:
-                best, best_violation = self.beta.copy(), violation
-            if violation <= SHARP * max(1.0, float(np.abs(self.grad).max())):
-                break
-            n_free = self._newton()
+            n_free = self._newton() if best_violation > sharp else 0
             if n_free == 0:
                 break
-            violation = kkt_violation(self.problem, self.beta, self.grad)
-            left = POLISH_MOVES * n_free + self.check_every
-            self._tidy(0.1 * violation, left)
-        self._load(best)
+            violation = self._violation()
+            if violation < best_violation:
+                best, best_violation = self.beta.copy(), violation
+            if violation > sharp:
+                self._tidy(0.1 * violation, POLISH_MOVES * n_free + self.check_every)
+        if best is not self.beta:
+            self._load(best)
+
+    def _violation(self) -> float:
+        """Of the point at hand, by the float64 gradient."""
+        return kkt_violation(self.problem, self.beta, self.grad)
 
     def _newton(self) -> int:
         """Solve for the free variables; return how many there were (0: left alone)."""
@@ -293,7 +299,7 @@ class _Descent:
 
     # Between the full problem and the active part.
 
-    def _gather(self):  # type: ignore[no-untyped-def]
+    def _gather(self) -> Work:
         return gather_work(
             self.problem, self.active, self.beta, self.grad, self.diagonal
         )
@@ -326,7 +332,7 @@ class _Descent:
     def solution(self, status: Status, order: IntVector) -> Solution:
         """The result in the caller's order of variables."""
         levels = group_levels(self.problem, self.beta, self.grad)
-        violation = kkt_violation(self.problem, self.beta, self.grad)
+        violation = self._violation()
         self._report(violation, is_last=True)
         tol = self.options.tol
         beta = np.empty_like(self.beta)

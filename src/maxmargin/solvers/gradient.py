@@ -21,12 +21,14 @@ class RunningGradient:
 
     def __init__(self, problem: DualProblem, gram: Gram) -> None:
         self.problem, self.gram = problem, gram
-        self.weight = np.zeros(gram.n)  # beta summed per Gram row
+        self.weight: FloatVector = np.zeros(gram.n)  # beta summed per Gram row
         self.image = np.zeros(gram.n)  # K @ weight
 
     def at(self, beta: FloatVector) -> FloatVector:
         """K β + linear."""
-        weight = np.bincount(self.problem.row, beta, minlength=self.gram.n)
+        weight: FloatVector = np.bincount(
+            self.problem.row, beta, minlength=self.gram.n
+        ).astype(np.float64)
         changed = np.flatnonzero(weight != self.weight)
         if len(changed) >= np.count_nonzero(weight):
             self.weight, self.image = np.zeros(self.gram.n), np.zeros(self.gram.n)

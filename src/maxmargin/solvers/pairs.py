@@ -81,7 +81,7 @@ def move_pair(work: Work, i: int, j: int, curvature: float) -> float:
 
 @jit
 def stop_above(work: Work, k: int) -> float:
-    """Where a rising beta_k must look up: zero if there is a kink ahead, or its bound."""
+    """Where a rising beta_k must look up: zero if a kink lies ahead, or its bound."""
     if work.beta[k] < 0.0 and work.kink[k] > 0.0 and work.upper[k] > 0.0:
         return 0.0
     return work.upper[k]
@@ -89,7 +89,7 @@ def stop_above(work: Work, k: int) -> float:
 
 @jit
 def stop_below(work: Work, k: int) -> float:
-    """Where a falling beta_k must look up: zero if there is a kink ahead, or its bound."""
+    """Where a falling beta_k must look up: zero if a kink lies ahead, or its bound."""
     if work.beta[k] > 0.0 and work.kink[k] > 0.0 and work.lower[k] < 0.0:
         return 0.0
     return work.lower[k]

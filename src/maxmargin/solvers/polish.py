@@ -29,9 +29,7 @@ class FreeBlock(NamedTuple):
     square: FloatMatrix  # free variables x free variables
 
 
-def free_block(
-    problem: DualProblem, gram: Gram, beta: FloatVector
-) -> FreeBlock | None:
+def free_block(problem: DualProblem, gram: Gram, beta: FloatVector) -> FreeBlock | None:
     """The block to polish with, or None where there is nothing free or too much."""
     free = np.flatnonzero(is_interior(problem, beta))
     if not 0 < len(free) <= MAX_FREE or len(free) * gram.n > MAX_ENTRIES:
@@ -66,9 +64,7 @@ def polish(
     return beta, grad
 
 
-def newton_step(
-    K: FloatMatrix, slope: FloatVector, group: IntVector
-) -> FloatVector:
+def newton_step(K: FloatMatrix, slope: FloatVector, group: IntVector) -> FloatVector:
     """The d with K d + slope constant in each group and no change of group sums."""
     n, groups = len(K), np.unique(group[group >= 0])
     member = (group[:, None] == groups).astype(np.float64)

@@ -11,19 +11,35 @@ from maxmargin._jit import jit
 from maxmargin.kernels.cache import (
     NOBODY,
     RowCache,
+    hold_all,
     keep_columns,
     make_cache,
     store_rows,
 )
-from maxmargin.kernels.gram import Gram
+from maxmargin.kernels.gram import Gram, MatrixGram
 from maxmargin.solvers.work import Work
 from maxmargin.solvers.working_set import bounds
-from maxmargin.typing import IntVector
+from maxmargin.typing import IntVector, KernelMatrix
 
 MIN_FETCH, MAX_FETCH = 16, 64
 FETCH_SHARE = 8  # of the variables at a time, within the two limits
+WHOLE_UP_TO = 1500  # rows: computing them all costs less than asking for some
+DOUBLE_BYTES = 8
 NEAR_SHARE = 0.1  # of the violation
 PROMISED = -2  # a row on its way
+
+
+def is_small(n: int, n_bytes: int) -> bool:
+    """Whether the whole kernel is computed at once rather than rows on demand."""
+    return n <= WHOLE_UP_TO and 3 * n * n * DOUBLE_BYTES <= n_bytes
+
+
+def whole_if_small(gram: Gram, n_bytes: int) -> Gram:
+    """The kernel matrix itself where it is small; it serves every later question."""
+    if isinstance(gram, MatrixGram) or not is_small(gram.n, n_bytes):
+        return gram
+    everything = np.arange(gram.n)
+    return MatrixGram(gram.block(everything, everything), gram.bound())
 
 
 class RowsAtHand:
@@ -33,7 +49,18 @@ class RowsAtHand:
         self.gram, self.n_bytes = gram, n_bytes
         self.n_misses, self.n_uses_before = 0, 0
         self._row = row
-        self.cache = self._empty(row, np.float32)
+        self.is_whole = isinstance(gram, MatrixGram) and is_small(gram.n, n_bytes)
+        if isinstance(gram, MatrixGram) and self.is_whole:
+            self.cache = self._everything(gram.K)
+        else:
+            self.cache = self._empty(np.float32)
+
+    def _everything(self, K: KernelMatrix) -> RowCache:
+        """All rows at once, so that nothing is ever fetched."""
+        K = np.ascontiguousarray(K, dtype=np.float64)
+        if not np.array_equal(self._row, np.arange(self.gram.n)):
+            K = K[:, self._row]
+        return hold_all(np.ascontiguousarray(K))
 
     @property
     def n_hits(self) -> int:
@@ -45,9 +72,10 @@ class RowsAtHand:
         return self.cache.rows.dtype
 
     def restart(self, row: IntVector, dtype: DTypeLike) -> None:
-        """Begin anew over these columns; what was kept has too few or too short ones."""
+        """Begin anew over these columns; what was kept has too few of them."""
         self.n_uses_before += int(self.cache.clock[0])
-        self.cache = self._empty(row, dtype)
+        self._row = row
+        self.cache = self._empty(dtype)
 
     def keep(self, keep: IntVector) -> None:
         """Forget the columns of variables shrunk away."""
@@ -68,16 +96,15 @@ class RowsAtHand:
         store_rows(self.cache, wanted, values)
         self.n_misses += 1
 
-    def _empty(self, row: IntVector, dtype: DTypeLike) -> RowCache:
-        self._row = row
+    def _empty(self, dtype: DTypeLike) -> RowCache:
         self._set_columns()
-        return make_cache(self.gram.n, len(row), dtype, self.n_bytes)
+        return make_cache(self.gram.n, len(self._row), dtype, self.n_bytes)
 
     def _set_columns(self) -> None:
         """Ask for each Gram column once, even if two variables share it."""
-        self._columns, self._place = np.unique(self._row, return_inverse=True)
-        if np.array_equal(self._columns, self._row):
-            self._place = None
+        self._columns, place = np.unique(self._row, return_inverse=True)
+        is_plain = np.array_equal(self._columns, self._row)
+        self._place: IntVector | None = None if is_plain else place
 
 
 @jit

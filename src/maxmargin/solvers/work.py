@@ -1,4 +1,4 @@
-"""What does a solver hold in its hands? The active variables, side by side in memory."""
+"""What does a solver hold in its hands? The active variables, side by side."""
 
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ from maxmargin.typing import FloatVector, IntVector
 
 
 class Work(NamedTuple):
-    """Active variables, ordered by group; every array but `start` is as long as they are.
+    """Active variables, ordered by group; all arrays but `start` are as long as they.
 
     `rise` and `fall` carry both the kink and the box: grad + rise is the slope of going
     up (inf where the box forbids it), grad + fall that of coming from below (-inf where

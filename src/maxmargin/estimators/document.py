@@ -1,0 +1,120 @@
+"""What does each parameter and attribute mean? Said once, shown in every class."""
+
+import inspect
+from typing import TypeVar
+
+Class = TypeVar("Class", bound=type)
+
+PARAMETERS = {
+    "C": "float > 0|How much a miss costs; inf allows none. Bounds the coefficients.",
+    "nu": "float in (0, 1]|A ceiling on the share of misses and a floor on the share "
+    "of support vectors.",
+    "epsilon": "float >= 0|Half the width of the tube in which a miss costs nothing.",
+    "kernel": "{'linear', 'poly', 'rbf', 'sigmoid', 'laplacian', 'precomputed'} or "
+    "callable|How alike two samples are. A callable gets two sets of samples and "
+    "returns their kernel matrix; it is called on blocks of samples, each against the "
+    "whole training set, and may be given samples of any type.",
+    "degree": "int >= 0|Degree of kernel 'poly'.",
+    "gamma": "{'scale', 'auto'} or float >= 0|Factor inside every kernel but 'linear'. "
+    "'scale' is 1 / (n_features * variance of X, sample weights counted), 'auto' is "
+    "1 / n_features.",
+    "coef0": "float|Added inside kernels 'poly' and 'sigmoid'.",
+    "shrinking": "bool|Set variables aside that will not move again. Never changes the "
+    "answer: all of them are looked at before the end.",
+    "probability": "bool|Not available yet: True raises NotImplementedError.",
+    "tol": "float > 0|Largest violation of the KKT conditions at the end, in float64; "
+    "LIBSVM's stopping rule.",
+    "cache_size": "'auto' or float|Most memory for kernel values, in MB; everything "
+    "the solver keeps of the kernel counts. 'auto' allows a quarter of the machine's "
+    "memory, and no more is taken than the whole kernel needs. Two rows are kept in "
+    "any case.",
+    "class_weight": "dict, 'balanced' or None|Factor on the weight of every sample of "
+    "a class; 'balanced' gives all classes the same total weight.",
+    "verbose": "bool|Print a line of progress now and then.",
+    "max_iter": "int|Most moves of the solver per problem; -1 is max(10,000,000, 100 "
+    "times the number of variables), so that a fit always ends.",
+    "decision_function_shape": "{'ovr', 'ovo'}|One column per class, or one per pair "
+    "of classes, for more than two classes.",
+    "break_ties": "bool|Let the decision function settle ties between votes.",
+    "random_state": "ignored|There for scikit-learn's sake; nothing here is random.",
+    "solver": "{'smo'}|Sequential minimal optimisation.",
+    "working_set": "{'second_order', 'first_order'}|Choose the pair to move by the "
+    "decrease it promises, or by its violation alone.",
+    "fit_intercept": "bool|Without an intercept the decision passes through the origin "
+    "of the kernel's feature space, and one variable moves at a time.",
+    "time_limit": "float or None|Seconds after which a problem is left as it is, with "
+    "a ConvergenceWarning.",
+    "warm_start": "bool|Start from where the last fit ended, if the samples, features "
+    "and classes are the same; otherwise from zero, with a warning.",
+    "callback": "callable or None|Called about ten times a second, and at the end, "
+    "with n_iter, violation, objective, n_active, cache_hits and cache_misses.",
+    "n_jobs": "int or None|Threads. None or -1 is all cores, but one inside a joblib "
+    "worker. The answer does not depend on it by a single byte.",
+}
+
+ATTRIBUTES = {
+    "support_": "int32 array of shape (n_SV,)|Rows of X that are support vectors.",
+    "support_vectors_": "array or sparse matrix of shape (n_SV, n_features)|Those "
+    "rows, in the type X had; empty for a precomputed or callable kernel.",
+    "n_support_": "int32 array|Number of support vectors, per class for classifiers.",
+    "dual_coef_": "array or sparse matrix of shape (n_classes - 1 or 1, n_SV)|Their "
+    "coefficients in the decision function.",
+    "intercept_": "array of shape (n_problems,)|Constants of the decision function.",
+    "coef_": "array or sparse matrix|Weights of the features, for kernel='linear'.",
+    "objective_": "float, or array with one value per pair|The dual objective, as "
+    "LIBSVM prints it.",
+    "dual_gap_": "float or array|Primal minus dual objective: 0 at the optimum only.",
+    "kkt_violation_": "float or array|What tol bounds, recomputed in float64.",
+    "status_": "Status|How the fit ended; of several problems, the worst.",
+    "n_iter_": "int, or int32 array with one value per pair|Moves of the solver.",
+    "fit_status_": "int|0 if the fit converged, 1 if not.",
+    "shape_fit_": "tuple|Shape of the X of fit.",
+    "n_features_in_": "int|Number of features of X.",
+}
+CLASSIFIER_ATTRIBUTES = {
+    "classes_": "array of shape (n_classes,)|The labels, in order.",
+    "class_weight_": "array of shape (n_classes,)|The factor on each class.",
+}
+OFFSET = {"offset_": "array of shape (1,)|Minus intercept_: score_samples at the edge."}
+
+
+def documented(**more: str) -> "Documenter":
+    """Add sections Parameters and Attributes to a class docstring."""
+    return Documenter(more)
+
+
+class Documenter:
+    """Writes what the constructor's signature says into the class docstring."""
+
+    def __init__(self, attributes: dict[str, str]) -> None:
+        self.attributes = ATTRIBUTES | attributes
+
+    def __call__(self, described: Class) -> Class:
+        signature = inspect.signature(described.__init__)  # type: ignore[misc]
+        defaults = {
+            name: parameter.default
+            for name, parameter in signature.parameters.items()
+            if name != "self"
+        }
+        parameters = [
+            _entry(
+                name, f"{PARAMETERS[name].replace('|', f', default {default!r}|', 1)}"
+            )
+            for name, default in defaults.items()
+        ]
+        attributes = [_entry(name, text) for name, text in self.attributes.items()]
+        described.__doc__ = "\n".join(
+            (
+                inspect.cleandoc(described.__doc__ or ""),
+                "\nParameters\n----------",
+                *parameters,
+                "\nAttributes\n----------",
+                *attributes,
+            )
+        )
+        return described
+
+
+def _entry(name: str, text: str) -> str:
+    kind, meaning = text.split("|", 1)
+    return f"{name} : {kind}\n    {meaning}"
