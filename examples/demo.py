@@ -45,7 +45,9 @@ def main() -> None:
     show("largest duality gap", f"{relative_gap:.1e}   relative to the objective")
 
     print("\n" + " " * WIDTH + f"{'maxmargin':>12}{'scikit-learn':>15}")
-    row("test accuracy", ours.score(X_test, y_test), theirs.score(X_test, y_test), ".2%")
+    row(
+        "test accuracy", ours.score(X_test, y_test), theirs.score(X_test, y_test), ".2%"
+    )
     row("fit, seconds", second, other, ".3f")
     show("first fit of the process", f"{first:12.3f}   compiles, or reads the cache")
 
@@ -64,7 +66,7 @@ def timed_fit(machine, X, y):
 
 
 def save_and_read_back(pipeline, X_test) -> None:
-    """A model is an ordinary pickle: joblib writes it, and the copy predicts the same."""
+    """A model is an ordinary pickle: joblib writes it, and its copy predicts alike."""
     MODEL_FILE.parent.mkdir(exist_ok=True)
     joblib.dump(pipeline, MODEL_FILE)
     copy = joblib.load(MODEL_FILE)

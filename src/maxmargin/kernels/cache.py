@@ -85,14 +85,14 @@ def keep_columns(cache: RowCache, keep: IntVector) -> RowCache:
     return narrow
 
 
-def store_rows(cache: RowCache, rows: IntVector, values: KernelMatrix) -> None:
-    """Give each of these rows the least recently used slot left; forget its owner."""
+def claim_slots(cache: RowCache, rows: IntVector) -> IntVector:
+    """Give these rows the least recently used slots, in order; forget the owners."""
     slots = _oldest_slots(cache, len(rows))
     former = cache.owner[slots]
     cache.slot[former[former != NOBODY]] = NOBODY
     cache.owner[slots], cache.slot[rows] = rows, slots
-    cache.rows[slots] = values
     cache.last_use[slots] = cache.clock[0]
+    return slots
 
 
 def _oldest_slots(cache: RowCache, n: int) -> IntVector:
@@ -101,7 +101,7 @@ def _oldest_slots(cache: RowCache, n: int) -> IntVector:
         cache.n_used[0] += n
         return np.arange(used, used + n)
     cache.n_used[0] = len(cache.owner)
-    return np.argpartition(cache.last_use, n - 1)[:n]
+    return np.sort(np.argpartition(cache.last_use, n - 1)[:n])
 
 
 @jit

@@ -16,6 +16,7 @@ LN2_HIGH = 6.93145751953125e-1  # 20 bits of ln 2, so that n * LN2_HIGH is exact
 LN2_LOW = 1.42860682030941723212e-6  # the rest of ln 2
 ROUND_TO_INT = 6755399441055744.0  # 1.5 * 2**52: adding it leaves n in the low bits
 ROUNDING = 7e-15  # relative: a squared distance below this is one of equal rows
+MIRROR_BLOCK = 32  # rows and columns that fit the first-level cache together
 SMALLEST = -708.0  # below, e**x is 0 here: the library has denormals down to -745
 
 
@@ -131,3 +132,19 @@ def fill_sigmoid(
         row = out[top + i][left : left + dots.shape[1]]
         for j in range(row.size):
             row[j] = math.tanh(gamma * dots[i, j] + coef0)
+
+
+@jit
+def mirror(K: FloatMatrix) -> None:
+    """Copy the upper half of a square matrix onto the lower, by small blocks."""
+    n = len(K)
+    for top in range(0, n, MIRROR_BLOCK):
+        for left in range(0, top + 1, MIRROR_BLOCK):
+            _mirror_block(K, top, left)
+
+
+@jit
+def _mirror_block(K: FloatMatrix, top: int, left: int) -> None:
+    for i in range(top, min(top + MIRROR_BLOCK, len(K))):
+        for j in range(left, min(left + MIRROR_BLOCK, i)):
+            K[i, j] = K[j, i]

@@ -67,10 +67,22 @@ class RBF(NamedTuple):
 
     def fill(self, a: Rows, b: Rows, out: KernelMatrix, corner: Corner) -> None:
         norms = a.squared_norms(), b.squared_norms()
-        if self.gamma * float(norms[0].max() + norms[1].max()) > EXACT_FROM:
-            fill_exponential(a.distances(b, SQUARED), self.gamma, out, corner)
-        else:
-            fill_rbf(a.dots(b), norms, self.gamma, out, corner)
+        fill_rbf(a.dots(b), norms, self.gamma, out, corner)
+
+    def of_self(self, rows: Rows) -> FloatVector:
+        return np.ones(len(rows))
+
+    def bound(self, rows: Rows) -> float:
+        return 1.0
+
+
+class ExactRBF(NamedTuple):
+    """exp(-gamma |x - z|²) from differences: slower, and right for any gamma."""
+
+    gamma: float
+
+    def fill(self, a: Rows, b: Rows, out: KernelMatrix, corner: Corner) -> None:
+        fill_exponential(a.distances(b, SQUARED), self.gamma, out, corner)
 
     def of_self(self, rows: Rows) -> FloatVector:
         return np.ones(len(rows))
@@ -110,7 +122,21 @@ class Laplacian(NamedTuple):
         return 1.0
 
 
-Kernel: TypeAlias = Linear | Polynomial | RBF | Sigmoid | Laplacian
+Kernel: TypeAlias = Linear | Polynomial | RBF | ExactRBF | Sigmoid | Laplacian
+
+
+def suited_to(kernel: Kernel, *sets: Rows) -> Kernel:
+    """The same kernel, computed from differences where dot products would not do.
+
+    Distances from dot products are exact to rounding of the largest squared norm; a
+    large gamma would make that rounding visible.
+    """
+    if not isinstance(kernel, RBF):
+        return kernel
+    largest = max((float(rows.squared_norms().max()) for rows in sets if len(rows)))
+    if 2.0 * kernel.gamma * largest > EXACT_FROM:
+        return ExactRBF(kernel.gamma)
+    return kernel
 
 
 def centring(kernel: Kernel, rows: Rows) -> FloatVector | None:

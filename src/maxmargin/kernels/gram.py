@@ -10,7 +10,8 @@ from numpy.typing import DTypeLike
 from maxmargin._threads import raise_if_stopped, run_all
 from maxmargin.data.rows import DenseRows, Rows, densify_if_better
 from maxmargin.errors import InvalidInput
-from maxmargin.kernels.functions import Kernel, centring
+from maxmargin.kernels.elementwise import mirror
+from maxmargin.kernels.functions import Kernel, centring, suited_to
 from maxmargin.typing import FloatMatrix, FloatVector, IntVector, KernelMatrix
 
 TILE_ROWS = 64
@@ -32,13 +33,20 @@ class Gram(Protocol):
     def bound(self) -> float:
         """A number that no |K_ij| exceeds; inf where nobody knows one."""
 
-    def block(
-        self, rows: IntVector, columns: IntVector, dtype: DTypeLike = np.float64
-    ) -> KernelMatrix:
-        """K_ij for these rows and columns, computed in float64, given in `dtype`."""
+    def fill(self, rows: IntVector, columns: IntVector, out: KernelMatrix) -> None:
+        """Write K_ij for these rows and columns, computed in float64."""
 
     def take(self, index: IntVector) -> "Gram":
         """The Gram matrix of these rows alone."""
+
+
+def gram_block(
+    gram: Gram, rows: IntVector, columns: IntVector, dtype: DTypeLike = np.float64
+) -> KernelMatrix:
+    """K_ij for these rows and columns, as a new matrix."""
+    out = np.empty((len(rows), len(columns)), dtype=dtype)
+    gram.fill(rows, columns, out)
+    return out
 
 
 class VectorGram:
@@ -49,7 +57,7 @@ class VectorGram:
         middle = centring(kernel, rows)
         if middle is not None and isinstance(rows, DenseRows):
             rows = rows.centred_on(middle)
-        self.n, self.kernel, self.rows = len(rows), kernel, rows
+        self.n, self.kernel, self.rows = len(rows), suited_to(kernel, rows), rows
         self.n_threads = n_threads
 
     def diagonal(self) -> FloatVector:
@@ -58,14 +66,20 @@ class VectorGram:
     def bound(self) -> float:
         return self.kernel.bound(self.rows)
 
-    def block(
-        self, rows: IntVector, columns: IntVector, dtype: DTypeLike = np.float64
-    ) -> KernelMatrix:
-        out = np.empty((len(rows), len(columns)), dtype=dtype)
+    def fill(self, rows: IntVector, columns: IntVector, out: KernelMatrix) -> None:
         everything = len(columns) == self.n and columns[0] == 0
         others = self.rows if everything else self.rows.take(columns)
         fill_tiles(self.kernel, self.rows.take(rows), others, out, self.n_threads)
-        return out
+
+    def whole(self) -> "MatrixGram":
+        """All of K at once: the upper half computed in strips, the lower mirrored."""
+        K = np.empty((self.n, self.n))
+        for i in range(0, self.n, TILE_ROWS):
+            raise_if_stopped()
+            strip, right = slice(i, i + TILE_ROWS), slice(i, self.n)
+            self.kernel.fill(self.rows.take(strip), self.rows.take(right), K, (i, i))
+        mirror(K)
+        return MatrixGram(K, self.bound())
 
     def take(self, index: IntVector) -> "VectorGram":
         return VectorGram(self.kernel, self.rows.take(index), n_threads=1)
@@ -75,13 +89,16 @@ def fill_tiles(
     kernel: Kernel, a: Rows, b: Rows, out: KernelMatrix, n_threads: int
 ) -> None:
     """The kernel between all rows of a and b, tile by tile."""
-    height = min(len(a), TILE_ROWS)
-    width = TILE_ENTRIES // max(height, 1)
+    height = max(min(len(a), TILE_ROWS), 1)
+    width = TILE_ENTRIES // height
+    if len(a) <= height and len(b) <= width:
+        kernel.fill(a, b, out, (0, 0))
+        return
     tiles = [
         partial(
             _fill_tile, kernel, a, b, out, slice(i, i + height), slice(j, j + width)
         )
-        for i in range(0, len(a), height or 1)
+        for i in range(0, len(a), height)
         for j in range(0, len(b), width)
     ]
     run_all(tiles, n_threads)
@@ -108,12 +125,9 @@ class MatrixGram:
             self._bound = float(max(self.K.max(), -self.K.min()))
         return self._bound
 
-    def block(
-        self, rows: IntVector, columns: IntVector, dtype: DTypeLike = np.float64
-    ) -> KernelMatrix:
+    def fill(self, rows: IntVector, columns: IntVector, out: KernelMatrix) -> None:
         whole_rows = len(columns) == self.n and columns[0] == 0
-        K = self.K[rows] if whole_rows else self.K[np.ix_(rows, columns)]
-        return K.astype(dtype, copy=False)
+        out[...] = self.K[rows] if whole_rows else self.K[np.ix_(rows, columns)]
 
     def take(self, index: IntVector) -> "MatrixGram":
         return MatrixGram(self.K[np.ix_(index, index)], self.bound())
@@ -135,7 +149,7 @@ class RowsGram:
         everything = np.arange(self.n)
         step = self._rows_per_call()
         parts = [
-            self.block(part, everything)[np.arange(len(part)), part]
+            gram_block(self, part, everything)[np.arange(len(part)), part]
             for part in np.split(everything, np.arange(step, self.n, step))
         ]
         return np.concatenate(parts)
@@ -143,16 +157,14 @@ class RowsGram:
     def bound(self) -> float:
         return np.inf
 
-    def block(
-        self, rows: IntVector, columns: IntVector, dtype: DTypeLike = np.float64
-    ) -> KernelMatrix:
+    def fill(self, rows: IntVector, columns: IntVector, out: KernelMatrix) -> None:
         step = self._rows_per_call()
-        parts = [
-            call_kernel(self.function, take_samples(self.X, self.index[part]), self.X)
-            for part in np.split(rows, np.arange(step, len(rows), step))
-        ]
-        values = np.concatenate(parts)[:, self.index[columns]]
-        return values.astype(dtype, copy=False)
+        for first in range(0, len(rows), step):
+            raise_if_stopped()
+            part = slice(first, first + step)
+            block = take_samples(self.X, self.index[rows[part]])
+            K = call_kernel(self.function, block, self.X)
+            out[part] = K[:, self.index[columns]]
 
     def take(self, index: IntVector) -> "RowsGram":
         return RowsGram(self.function, self.X, self.index[index])

@@ -8,7 +8,7 @@ import numpy as np
 
 from maxmargin._threads import raise_if_stopped, run_all
 from maxmargin.data.rows import DenseRows, Rows, SparseRows, densify_if_better
-from maxmargin.kernels.functions import Kernel, Linear, centring
+from maxmargin.kernels.functions import Kernel, Linear, centring, suited_to
 from maxmargin.kernels.gram import (
     CALL_ENTRIES,
     call_kernel,
@@ -41,8 +41,9 @@ class KernelSum:
         if isinstance(self.kernel, Linear):
             return [self._of_linear(rows, part) for part in parts]
         sums = [np.zeros((len(rows), weight.shape[1])) for _, weight in parts]
+        kernel = suited_to(self.kernel, self.support, rows)
         tasks = [
-            partial(self._add_block, rows, parts, sums, first)
+            partial(self._add_block, kernel, rows, parts, sums, first)
             for first in range(0, len(rows), BLOCK_ROWS)
         ]
         run_all(tasks, n_threads)
@@ -65,6 +66,7 @@ class KernelSum:
 
     def _add_block(
         self,
+        kernel: Kernel,
         rows: Rows,
         parts: Sequence[Part],
         sums: list[FloatMatrix],
@@ -76,7 +78,7 @@ class KernelSum:
                 raise_if_stopped()
                 near = slice(begin, min(begin + BLOCK_COLUMNS, where.stop))
                 K = np.empty((len(block), near.stop - near.start))
-                self.kernel.fill(block, self.support.take(near), K, (0, 0))
+                kernel.fill(block, self.support.take(near), K, (0, 0))
                 inner = weight[near.start - where.start : near.stop - where.start]
                 total[first : first + BLOCK_ROWS] += K @ inner
 

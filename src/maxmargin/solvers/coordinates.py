@@ -79,12 +79,13 @@ def choose(work: Work, is_second_order: bool) -> tuple[int, float]:
 
 @jit
 def _best_in_slice(work: Work, first: int, is_second_order: bool) -> int:
+    grad, rise, fall, diagonal = work.grad, work.rise, work.fall, work.diagonal
     best, found = -1.0, first
-    for k in range(first, min(first + SLICE, len(work.grad))):
-        slope = max(work.grad[k] + work.fall[k], -work.grad[k] - work.rise[k])
+    for k in range(first, min(first + SLICE, len(grad))):
+        slope = max(grad[k] + fall[k], -grad[k] - rise[k])
         if slope <= 0.0:
             continue
-        gain = slope * slope / max(work.diagonal[k], work.min_curvature)
+        gain = slope * slope / max(diagonal[k], work.min_curvature)
         worth = gain if is_second_order else slope
         if worth > best:
             best, found = worth, k

@@ -9,7 +9,7 @@ G_bar is for, and only rows of variables that moved are computed.
 import numpy as np
 
 from maxmargin.errors import InvalidInput
-from maxmargin.kernels.gram import Gram
+from maxmargin.kernels.gram import Gram, gram_block
 from maxmargin.problems.dual import DualProblem
 from maxmargin.typing import FloatVector
 
@@ -38,7 +38,7 @@ class RunningGradient:
         for first in range(0, len(changed), step):
             part = changed[first : first + step]
             change = weight[part] - self.weight[part]
-            self.image = self.image + change @ self.gram.block(part, everything)
+            self.image = self.image + change @ gram_block(self.gram, part, everything)
         self.weight = weight
         grad: FloatVector = self.image[self.problem.row] + self.problem.linear
         check_finite(grad)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from maxmargin.kernels.gram import Gram
+from maxmargin.kernels.gram import Gram, gram_block
 from maxmargin.problems.dual import DualProblem, is_interior
 from maxmargin.typing import FloatMatrix, FloatVector, IntVector
 
@@ -34,8 +34,13 @@ def free_block(problem: DualProblem, gram: Gram, beta: FloatVector) -> FreeBlock
     free = np.flatnonzero(is_interior(problem, beta))
     if not 0 < len(free) <= MAX_FREE or len(free) * gram.n > MAX_ENTRIES:
         return None
-    columns = gram.block(np.arange(gram.n), problem.row[free])
+    columns = _columns(gram, problem.row[free])
     return FreeBlock(free, columns, columns[problem.row[free]])
+
+
+def _columns(gram: Gram, rows: IntVector) -> FloatMatrix:
+    """K between all rows and these, by symmetry from the rows themselves."""
+    return gram_block(gram, rows, np.arange(gram.n)).T
 
 
 def polish(

@@ -11,12 +11,12 @@ from maxmargin._jit import jit
 from maxmargin.kernels.cache import (
     NOBODY,
     RowCache,
+    claim_slots,
     hold_all,
     keep_columns,
     make_cache,
-    store_rows,
 )
-from maxmargin.kernels.gram import Gram, MatrixGram
+from maxmargin.kernels.gram import Gram, MatrixGram, VectorGram, gram_block
 from maxmargin.solvers.work import Work
 from maxmargin.solvers.working_set import bounds
 from maxmargin.typing import IntVector, KernelMatrix
@@ -36,10 +36,9 @@ def is_small(n: int, n_bytes: int) -> bool:
 
 def whole_if_small(gram: Gram, n_bytes: int) -> Gram:
     """The kernel matrix itself where it is small; it serves every later question."""
-    if isinstance(gram, MatrixGram) or not is_small(gram.n, n_bytes):
-        return gram
-    everything = np.arange(gram.n)
-    return MatrixGram(gram.block(everything, everything), gram.bound())
+    if isinstance(gram, VectorGram) and is_small(gram.n, n_bytes):
+        return gram.whole()
+    return gram
 
 
 class RowsAtHand:
@@ -89,12 +88,17 @@ class RowsAtHand:
         n_most = max(min(max(n_most, MIN_FETCH), len(self.cache.owner) // 4), 1)
         wanted = np.empty(n_most, dtype=np.intp)
         n_wanted = choose_rows(work, self.cache, variable, violation, wanted)
-        wanted = wanted[:n_wanted]
-        values = self.gram.block(wanted, self._columns, self.dtype)
-        if self._place is not None:
-            values = values[:, self._place]
-        store_rows(self.cache, wanted, values)
+        self._store(wanted[:n_wanted])
         self.n_misses += 1
+
+    def _store(self, wanted: IntVector) -> None:
+        slots = claim_slots(self.cache, wanted)
+        if self._place is None and slots[-1] - slots[0] == len(slots) - 1:
+            near = self.cache.rows[slots[0] : slots[-1] + 1]
+            self.gram.fill(wanted, self._columns, near)
+            return
+        values = gram_block(self.gram, wanted, self._columns, self.dtype)
+        self.cache.rows[slots] = values if self._place is None else values[:, self._place]
 
     def _empty(self, dtype: DTypeLike) -> RowCache:
         self._set_columns()
@@ -116,21 +120,20 @@ def choose_rows(
     Along come absent rows whose slopes are nearest the extremes: what lies within a
     share of the violation of them is likely to be chosen soon.
     """
-    wanted[0] = work.row[variable]
+    grad, rise, fall, rows, slot = work.grad, work.rise, work.fall, work.row, cache.slot
+    wanted[0] = rows[variable]
     n = 1
-    cache.slot[wanted[0]] = PROMISED
+    slot[wanted[0]] = PROMISED
     for g in range(len(work.start) - 1):
         inside = slice(work.start[g], work.start[g + 1])
-        low, high = bounds(work.grad[inside], work.rise[inside], work.fall[inside])
+        low, high = bounds(grad[inside], rise[inside], fall[inside])
         low, high = low + NEAR_SHARE * violation, high - NEAR_SHARE * violation
         for k in range(work.start[g], work.start[g + 1]):
-            is_near = (
-                work.grad[k] + work.rise[k] < low or work.grad[k] + work.fall[k] > high
-            )
-            if n < len(wanted) and is_near and cache.slot[work.row[k]] == NOBODY:
-                wanted[n] = work.row[k]
-                cache.slot[wanted[n]] = PROMISED
+            is_near = grad[k] + rise[k] < low or grad[k] + fall[k] > high
+            if n < len(wanted) and is_near and slot[rows[k]] == NOBODY:
+                wanted[n] = rows[k]
+                slot[wanted[n]] = PROMISED
                 n += 1
     for k in range(n):
-        cache.slot[wanted[k]] = NOBODY
+        slot[wanted[k]] = NOBODY
     return n

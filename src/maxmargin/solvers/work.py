@@ -55,7 +55,7 @@ def gather_work(
         gained=np.zeros(1),
         min_curvature=curvature_floor(diagonal),
     )
-    set_masks(work)
+    set_masks(work, 0, len(active))
     return work
 
 
@@ -71,17 +71,19 @@ def curvature_floor(diagonal: FloatVector) -> float:
 @jit
 def set_mask(work: Work, k: int) -> None:
     """Bring rise and fall of one variable up to date with its beta."""
-    beta, kink = work.beta[k], work.kink[k]
-    work.rise[k] = kink if beta >= 0.0 else -kink
-    work.fall[k] = kink if beta > 0.0 else -kink
-    if beta >= work.upper[k]:
-        work.rise[k] = np.inf
-    if beta <= work.lower[k]:
-        work.fall[k] = -np.inf
+    set_masks(work, k, k + 1)
 
 
 @jit
-def set_masks(work: Work) -> None:
-    """Bring every mask up to date."""
-    for k in range(len(work.beta)):
-        set_mask(work, k)
+def set_masks(work: Work, first: int, last: int) -> None:
+    """Bring rise and fall of a range of variables up to date."""
+    betas, kinks, rise, fall = work.beta, work.kink, work.rise, work.fall
+    lower, upper = work.lower, work.upper
+    for k in range(first, last):
+        beta, kink = betas[k], kinks[k]
+        rise[k] = kink if beta >= 0.0 else -kink
+        fall[k] = kink if beta > 0.0 else -kink
+        if beta >= upper[k]:
+            rise[k] = np.inf
+        if beta <= lower[k]:
+            fall[k] = -np.inf

@@ -1,0 +1,109 @@
+"""Which data are measured on? A folder of .npz files, else what scikit-learn brings.
+
+The folder holds NAME.npz, or NAME.train.npz and NAME.test.npz, with `X` and `y`, or
+with the parts of a CSR matrix (`data`, `indices`, `indptr`, `shape`) and `y`.
+"""
+
+import os
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+BESIDE = Path(__file__).resolve().parents[2] / "shared" / "data"
+BUNDLED = ("digits", "breast_cancer", "wine", "diabetes", "blobs")
+
+
+class Split(NamedTuple):
+    """Features in [-1, 1] by the training rows' range, sparse ones as they are."""
+
+    X: Any
+    y: np.ndarray
+    X_test: Any
+    y_test: np.ndarray
+
+
+def find_folder(given: str | None) -> Path | None:
+    """The folder asked for, that of MAXMARGIN_DATA, or one beside the project."""
+    named = given or os.environ.get("MAXMARGIN_DATA")
+    if named:
+        folder = Path(named)
+        if not folder.is_dir():
+            raise SystemExit(f"{folder} is not a folder: pass --data FOLDER.")
+        return folder
+    return BESIDE if BESIDE.is_dir() else None
+
+
+def has_set(name: str, folder: Path | None) -> bool:
+    """Whether `load` knows this name."""
+    if name in BUNDLED:
+        return True
+    return folder is not None and bool(_files(name, folder))
+
+
+def load(name: str, folder: Path | None, rows: int | None = None) -> Split:
+    """A set by its name; with `rows`, a random part of its training rows."""
+    if name in BUNDLED:
+        split = _hold_out(*_bundled(name))
+    else:
+        split = _from_files(name, folder)
+    if rows is not None and rows < len(split.y):
+        picked = np.sort(np.random.default_rng(0).permutation(len(split.y))[:rows])
+        split = split._replace(X=split.X[picked], y=split.y[picked])
+    return _scaled(split)
+
+
+def _files(name: str, folder: Path) -> list[Path]:
+    whole = folder / f"{name}.npz"
+    parts = [folder / f"{name}.train.npz", folder / f"{name}.test.npz"]
+    if whole.exists():
+        return [whole]
+    return parts if all(part.exists() for part in parts) else []
+
+
+def _from_files(name: str, folder: Path | None) -> Split:
+    files = _files(name, folder) if folder else []
+    if not files:
+        raise SystemExit(f"There is no {name}.npz in {folder}: pass --data FOLDER.")
+    if len(files) == 1:
+        return _hold_out(*_read(files[0]))
+    return Split(*_read(files[0]), *_read(files[1]))
+
+
+def _read(path: Path) -> tuple[Any, np.ndarray]:
+    with np.load(path, allow_pickle=False) as parts:
+        if "indptr" not in parts.files:
+            return np.ascontiguousarray(parts["X"], dtype=np.float64), parts["y"]
+        csr = (
+            parts["data"].astype(np.float64),
+            parts["indices"].astype(np.int32),
+            parts["indptr"].astype(np.int32),
+        )
+        return sp.csr_matrix(csr, shape=tuple(parts["shape"])), parts["y"]
+
+
+def _bundled(name: str) -> tuple[np.ndarray, np.ndarray]:
+    from sklearn import datasets
+
+    if name == "blobs":
+        return datasets.make_classification(
+            n_samples=5000, n_features=20, n_informative=10, random_state=0
+        )
+    return getattr(datasets, f"load_{name}")(return_X_y=True)
+
+
+def _hold_out(X: Any, y: np.ndarray) -> Split:
+    """Every fifth row is kept for testing, after a fixed shuffle."""
+    order = np.random.default_rng(0).permutation(len(y))
+    test, train = order[::5], np.delete(order, np.s_[::5])
+    return Split(X[train], y[train], X[test], y[test])
+
+
+def _scaled(split: Split) -> Split:
+    if sp.issparse(split.X):
+        return split
+    low, high = split.X.min(axis=0), split.X.max(axis=0)
+    width = np.where(high > low, high - low, 1.0)
+    X, X_test = (2.0 * (part - low) / width - 1.0 for part in (split.X, split.X_test))
+    return split._replace(X=X, X_test=X_test)
