@@ -28,6 +28,7 @@ class RowCache(NamedTuple):
     last_use: IntVector
     clock: IntVector  # one number: uses so far
     n_used: IntVector  # one number: slots ever filled, which are the first ones
+    n_misses: IntVector  # one number: rows that had to be waited for
 
 
 def default_cache_bytes() -> int:
@@ -58,6 +59,7 @@ def _with_slots(
         last_use=np.full(n_slots, NOBODY),
         clock=np.zeros(1, dtype=np.intp),
         n_used=np.zeros(1, dtype=np.intp),
+        n_misses=np.zeros(1, dtype=np.intp),
     )
 
 
@@ -82,6 +84,7 @@ def keep_columns(cache: RowCache, keep: IntVector) -> RowCache:
     narrow.slot[:] = cache.slot
     narrow.clock[:] = cache.clock
     narrow.n_used[:] = cache.n_used
+    narrow.n_misses[:] = cache.n_misses
     return narrow
 
 
@@ -112,6 +115,31 @@ def find_row(cache: RowCache, row: int) -> int:
         cache.last_use[s] = cache.clock[0]
         cache.clock[0] += 1
     return s
+
+
+@jit
+def claim_slot(cache: RowCache, row: int) -> int:
+    """Give a row the first free slot, or the least recently used one."""
+    if cache.n_used[0] < len(cache.owner):
+        s = cache.n_used[0]
+        cache.n_used[0] += 1
+    else:
+        s = _oldest_slot(cache.last_use)
+    if cache.owner[s] != NOBODY:
+        cache.slot[cache.owner[s]] = NOBODY
+    cache.owner[s], cache.slot[row] = row, s
+    cache.last_use[s] = cache.clock[0]
+    cache.n_misses[0] += 1
+    return s
+
+
+@jit
+def _oldest_slot(last_use: IntVector) -> int:
+    oldest = 0
+    for s in range(1, len(last_use)):
+        if last_use[s] < last_use[oldest]:
+            oldest = s
+    return oldest
 
 
 @jit

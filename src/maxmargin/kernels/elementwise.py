@@ -16,7 +16,6 @@ LN2_HIGH = 6.93145751953125e-1  # 20 bits of ln 2, so that n * LN2_HIGH is exact
 LN2_LOW = 1.42860682030941723212e-6  # the rest of ln 2
 ROUND_TO_INT = 6755399441055744.0  # 1.5 * 2**52: adding it leaves n in the low bits
 ROUNDING = 7e-15  # relative: a squared distance below this is one of equal rows
-MIRROR_BLOCK = 32  # rows and columns that fit the first-level cache together
 SMALLEST = -708.0  # below, e**x is 0 here: the library has denormals down to -745
 
 
@@ -61,17 +60,18 @@ def fill_rbf(
     top, left = corner
     for i in range(dots.shape[0]):
         row = out[top + i][left : left + dots.shape[1]]
-        _rbf_row(dots[i], norms_a[i], norms_b, gamma, row)
+        rbf_row(dots[i], norms_a[i], norms_b, gamma, row)
 
 
 @jit
-def _rbf_row(
+def rbf_row(
     dots: FloatVector,
     norm: float,
     norms: FloatVector,
     gamma: float,
     row: KernelMatrix,
 ) -> None:
+    """One row of the above."""
     for j in range(dots.size):
         squared = norm + norms[j] - 2.0 * dots[j]
         squared = squared if squared > ROUNDING * (norm + norms[j]) else 0.0
@@ -132,19 +132,3 @@ def fill_sigmoid(
         row = out[top + i][left : left + dots.shape[1]]
         for j in range(row.size):
             row[j] = math.tanh(gamma * dots[i, j] + coef0)
-
-
-@jit
-def mirror(K: FloatMatrix) -> None:
-    """Copy the upper half of a square matrix onto the lower, by small blocks."""
-    n = len(K)
-    for top in range(0, n, MIRROR_BLOCK):
-        for left in range(0, top + 1, MIRROR_BLOCK):
-            _mirror_block(K, top, left)
-
-
-@jit
-def _mirror_block(K: FloatMatrix, top: int, left: int) -> None:
-    for i in range(top, min(top + MIRROR_BLOCK, len(K))):
-        for j in range(left, min(left + MIRROR_BLOCK, i)):
-            K[i, j] = K[j, i]

@@ -133,7 +133,7 @@ def suited_to(kernel: Kernel, *sets: Rows) -> Kernel:
     """
     if not isinstance(kernel, RBF):
         return kernel
-    largest = max((float(rows.squared_norms().max()) for rows in sets if len(rows)))
+    largest = max(float(rows.squared_norms().max()) for rows in sets if len(rows))
     if 2.0 * kernel.gamma * largest > EXACT_FROM:
         return ExactRBF(kernel.gamma)
     return kernel

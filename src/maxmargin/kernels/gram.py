@@ -10,12 +10,19 @@ from numpy.typing import DTypeLike
 from maxmargin._threads import raise_if_stopped, run_all
 from maxmargin.data.rows import DenseRows, Rows, densify_if_better
 from maxmargin.errors import InvalidInput
-from maxmargin.kernels.elementwise import mirror
 from maxmargin.kernels.functions import Kernel, centring, suited_to
+from maxmargin.kernels.source import (
+    NO_KIND,
+    RowSource,
+    kind_of,
+    make_source,
+    no_source,
+)
 from maxmargin.typing import FloatMatrix, FloatVector, IntVector, KernelMatrix
 
 TILE_ROWS = 64
 TILE_ENTRIES = 1 << 16  # a tile of float64 fits the second-level cache
+SOURCE_VALUES = 1 << 18  # 2 MB of samples: beyond, blocks of rows by BLAS are faster
 CALL_ENTRIES = 1 << 23  # a callable kernel is asked for at most this many values
 
 
@@ -35,6 +42,9 @@ class Gram(Protocol):
 
     def fill(self, rows: IntVector, columns: IntVector, out: KernelMatrix) -> None:
         """Write K_ij for these rows and columns, computed in float64."""
+
+    def source(self, columns: IntVector) -> RowSource:
+        """What compiled code needs to compute rows over these columns, if it can."""
 
     def take(self, index: IntVector) -> "Gram":
         """The Gram matrix of these rows alone."""
@@ -71,15 +81,14 @@ class VectorGram:
         others = self.rows if everything else self.rows.take(columns)
         fill_tiles(self.kernel, self.rows.take(rows), others, out, self.n_threads)
 
-    def whole(self) -> "MatrixGram":
-        """All of K at once: the upper half computed in strips, the lower mirrored."""
-        K = np.empty((self.n, self.n))
-        for i in range(0, self.n, TILE_ROWS):
-            raise_if_stopped()
-            strip, right = slice(i, i + TILE_ROWS), slice(i, self.n)
-            self.kernel.fill(self.rows.take(strip), self.rows.take(right), K, (i, i))
-        mirror(K)
-        return MatrixGram(K, self.bound())
+    def source(self, columns: IntVector) -> RowSource:
+        """What compiled code needs to compute rows over these columns by itself."""
+        rows = self.rows
+        if not isinstance(rows, DenseRows) or kind_of(self.kernel) == NO_KIND:
+            return no_source()
+        if len(columns) * rows.n_columns > SOURCE_VALUES:
+            return no_source()
+        return make_source(self.kernel, rows.take(columns))
 
     def take(self, index: IntVector) -> "VectorGram":
         return VectorGram(self.kernel, self.rows.take(index), n_threads=1)
@@ -129,6 +138,9 @@ class MatrixGram:
         whole_rows = len(columns) == self.n and columns[0] == 0
         out[...] = self.K[rows] if whole_rows else self.K[np.ix_(rows, columns)]
 
+    def source(self, columns: IntVector) -> RowSource:
+        return no_source()
+
     def take(self, index: IntVector) -> "MatrixGram":
         return MatrixGram(self.K[np.ix_(index, index)], self.bound())
 
@@ -165,6 +177,9 @@ class RowsGram:
             block = take_samples(self.X, self.index[rows[part]])
             K = call_kernel(self.function, block, self.X)
             out[part] = K[:, self.index[columns]]
+
+    def source(self, columns: IntVector) -> RowSource:
+        return no_source()
 
     def take(self, index: IntVector) -> "RowsGram":
         return RowsGram(self.function, self.X, self.index[index])

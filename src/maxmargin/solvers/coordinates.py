@@ -8,11 +8,13 @@ idea; with a maintained gradient the variable with the largest gain can be chose
 import numpy as np
 
 from maxmargin._jit import jit, jit_fast, larger
-from maxmargin.kernels.cache import NOBODY, RowCache, find_row
+from maxmargin.kernels.cache import NOBODY, RowCache
+from maxmargin.kernels.source import RowSource
 from maxmargin.solvers.pairs import (
     CONVERGED,
     NEEDS_ROW,
     OUT_OF_MOVES,
+    obtain_row,
     stop_above,
     stop_below,
 )
@@ -23,7 +25,12 @@ from maxmargin.typing import FloatVector
 
 @jit
 def coordinate_epoch(
-    work: Work, cache: RowCache, tol: float, max_moves: int, is_second_order: bool
+    work: Work,
+    cache: RowCache,
+    source: RowSource,
+    tol: float,
+    max_moves: int,
+    is_second_order: bool,
 ) -> tuple[int, int, float, int]:
     """Move single variables until `tol`, `max_moves`, or a row that is missing.
 
@@ -36,7 +43,7 @@ def coordinate_epoch(
             return CONVERGED, made, violation, NOBODY
         if made == max_moves:
             break
-        slot = find_row(cache, work.row[k])
+        slot = obtain_row(cache, source, work.row[k], k)
         if slot == NOBODY:
             return NEEDS_ROW, made, violation, k
         step = move_one(work, k, max(work.diagonal[k], work.min_curvature))

@@ -26,7 +26,7 @@ from maxmargin.solvers.gradient import RunningGradient, check_finite
 from maxmargin.solvers.pairs import CONVERGED, NEEDS_ROW, pair_epoch
 from maxmargin.solvers.polish import free_block, polish
 from maxmargin.solvers.result import Options, Progress, Solution, Status, WorkingSet
-from maxmargin.solvers.rows_at_hand import RowsAtHand, whole_if_small
+from maxmargin.solvers.rows_at_hand import RowsAtHand
 from maxmargin.solvers.shrinking import survivors
 from maxmargin.solvers.work import Work, gather_work
 from maxmargin.typing import FloatVector, IntVector
@@ -83,7 +83,6 @@ class _Descent:
     """One problem on its way down."""
 
     def __init__(self, problem: DualProblem, gram: Gram, options: Options) -> None:
-        gram = whole_if_small(gram, options.cache_bytes)
         self.problem, self.gram, self.options = problem, gram, options
         n = len(problem.linear)
         self.started = time.monotonic()
@@ -144,7 +143,12 @@ class _Descent:
             raise_if_stopped()
             began = time.monotonic()
             why, made, violation, variable = self.epoch(
-                self.work, self.rows.cache, tol, left, self._is_second_order()
+                self.work,
+                self.rows.cache,
+                self.rows.source,
+                tol,
+                left,
+                self._is_second_order(),
             )
             self.n_iter += made
             left -= made

@@ -3,7 +3,8 @@
 import numpy as np
 
 from maxmargin._jit import jit
-from maxmargin.kernels.cache import NOBODY, RowCache, find_row
+from maxmargin.kernels.cache import NOBODY, RowCache, claim_slot, find_row
+from maxmargin.kernels.source import NO_KIND, RowSource, compute_row
 from maxmargin.solvers.work import Work, set_mask
 from maxmargin.solvers.working_set import (
     SLICE,
@@ -19,7 +20,12 @@ CONVERGED, NEEDS_ROW, OUT_OF_MOVES = 0, 1, 2  # why an epoch came back
 
 @jit
 def pair_epoch(
-    work: Work, cache: RowCache, tol: float, max_moves: int, is_second_order: bool
+    work: Work,
+    cache: RowCache,
+    source: RowSource,
+    tol: float,
+    max_moves: int,
+    is_second_order: bool,
 ) -> tuple[int, int, float, int]:
     """Move pairs until `tol`, `max_moves`, or a row that is not in the cache.
 
@@ -33,7 +39,7 @@ def pair_epoch(
         if made == max_moves:
             break
         i = find_lowest(work, in_slice, min(in_slice + SLICE, work.start[g + 1]))
-        slot_i = find_row(cache, work.row[i])
+        slot_i = obtain_row(cache, source, work.row[i], i)
         if slot_i == NOBODY:
             return NEEDS_ROW, made, violation, i
         row_i = cache.rows[slot_i]
@@ -41,13 +47,24 @@ def pair_epoch(
             j = second_order_partner(work, row_i, i, g, lowest)
         else:
             j = first_order_partner(work, g)
-        slot_j = find_row(cache, work.row[j])
+        slot_j = obtain_row(cache, source, work.row[j], j)
         if slot_j == NOBODY:
             return NEEDS_ROW, made, violation, j
         curvature = work.diagonal[i] + work.diagonal[j] - 2.0 * np.float64(row_i[j])
         step = move_pair(work, i, j, max(curvature, work.min_curvature))
         add_difference(work.grad, row_i, cache.rows[slot_j], step)
     return OUT_OF_MOVES, max_moves, violation, NOBODY
+
+
+@jit
+def obtain_row(cache: RowCache, source: RowSource, row: int, variable: int) -> int:
+    """The slot of a row, computed here if it can be; NOBODY if Python must."""
+    slot = find_row(cache, row)
+    if slot != NOBODY or source.kind == NO_KIND:
+        return slot
+    slot = claim_slot(cache, row)
+    compute_row(source, variable, cache.rows[slot])
+    return slot
 
 
 @jit

@@ -16,29 +16,17 @@ from maxmargin.kernels.cache import (
     keep_columns,
     make_cache,
 )
-from maxmargin.kernels.gram import Gram, MatrixGram, VectorGram, gram_block
+from maxmargin.kernels.gram import Gram, MatrixGram, gram_block
+from maxmargin.kernels.source import keep_samples, no_source
 from maxmargin.solvers.work import Work
 from maxmargin.solvers.working_set import bounds
 from maxmargin.typing import IntVector, KernelMatrix
 
 MIN_FETCH, MAX_FETCH = 16, 64
 FETCH_SHARE = 8  # of the variables at a time, within the two limits
-WHOLE_UP_TO = 1500  # rows: computing them all costs less than asking for some
 DOUBLE_BYTES = 8
 NEAR_SHARE = 0.1  # of the violation
 PROMISED = -2  # a row on its way
-
-
-def is_small(n: int, n_bytes: int) -> bool:
-    """Whether the whole kernel is computed at once rather than rows on demand."""
-    return n <= WHOLE_UP_TO and 3 * n * n * DOUBLE_BYTES <= n_bytes
-
-
-def whole_if_small(gram: Gram, n_bytes: int) -> Gram:
-    """The kernel matrix itself where it is small; it serves every later question."""
-    if isinstance(gram, VectorGram) and is_small(gram.n, n_bytes):
-        return gram.whole()
-    return gram
 
 
 class RowsAtHand:
@@ -46,13 +34,14 @@ class RowsAtHand:
 
     def __init__(self, gram: Gram, row: IntVector, n_bytes: int) -> None:
         self.gram, self.n_bytes = gram, n_bytes
-        self.n_misses, self.n_uses_before = 0, 0
+        self.n_misses_before, self.n_uses_before = 0, 0
         self._row = row
-        self.is_whole = isinstance(gram, MatrixGram) and is_small(gram.n, n_bytes)
+        n_values = len(row) * gram.n * DOUBLE_BYTES
+        self.is_whole = isinstance(gram, MatrixGram) and n_values <= n_bytes
         if isinstance(gram, MatrixGram) and self.is_whole:
-            self.cache = self._everything(gram.K)
+            self.cache, self.source = self._everything(gram.K), no_source()
         else:
-            self.cache = self._empty(np.float32)
+            self.cache, self.source = self._empty(np.float32), gram.source(row)
 
     def _everything(self, K: KernelMatrix) -> RowCache:
         """All rows at once, so that nothing is ever fetched."""
@@ -64,7 +53,12 @@ class RowsAtHand:
     @property
     def n_hits(self) -> int:
         """Uses of a row that did not have to wait for it."""
-        return max(self.n_uses_before + int(self.cache.clock[0]) - self.n_misses, 0)
+        return self.n_uses_before + int(self.cache.clock[0])
+
+    @property
+    def n_misses(self) -> int:
+        """Rows that had to be computed before a move could go on."""
+        return self.n_misses_before + int(self.cache.n_misses[0])
 
     @property
     def dtype(self) -> np.dtype[np.floating]:
@@ -73,14 +67,16 @@ class RowsAtHand:
     def restart(self, row: IntVector, dtype: DTypeLike) -> None:
         """Begin anew over these columns; what was kept has too few of them."""
         self.n_uses_before += int(self.cache.clock[0])
+        self.n_misses_before += int(self.cache.n_misses[0])
         self._row = row
-        self.cache = self._empty(dtype)
+        self.cache, self.source = self._empty(dtype), self.gram.source(row)
 
     def keep(self, keep: IntVector) -> None:
         """Forget the columns of variables shrunk away."""
         self._row = self._row[keep]
         self._set_columns()
         self.cache = keep_columns(self.cache, keep)
+        self.source = keep_samples(self.source, keep)
 
     def fetch(self, work: Work, variable: int, violation: float) -> None:
         """Compute the row of a variable, and with it those it will meet next."""
@@ -89,7 +85,7 @@ class RowsAtHand:
         wanted = np.empty(n_most, dtype=np.intp)
         n_wanted = choose_rows(work, self.cache, variable, violation, wanted)
         self._store(wanted[:n_wanted])
-        self.n_misses += 1
+        self.cache.n_misses[0] += 1
 
     def _store(self, wanted: IntVector) -> None:
         slots = claim_slots(self.cache, wanted)
@@ -98,7 +94,9 @@ class RowsAtHand:
             self.gram.fill(wanted, self._columns, near)
             return
         values = gram_block(self.gram, wanted, self._columns, self.dtype)
-        self.cache.rows[slots] = values if self._place is None else values[:, self._place]
+        if self._place is not None:
+            values = values[:, self._place]
+        self.cache.rows[slots] = values
 
     def _empty(self, dtype: DTypeLike) -> RowCache:
         self._set_columns()

@@ -1,0 +1,104 @@
+"""How does compiled code compute a row of K by itself?
+
+For small dense sets a row costs less than the trip to Python and back. The samples lie
+column by column there, so that one sweep per feature serves all of them.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from maxmargin._jit import jit
+from maxmargin.data.rows import DenseRows
+from maxmargin.kernels.elementwise import integer_power, rbf_row
+from maxmargin.kernels.functions import RBF, Kernel, Linear, Polynomial, Sigmoid
+from maxmargin.typing import FloatMatrix, FloatVector, IntVector, KernelMatrix
+
+NO_KIND, LINEAR, POLYNOMIAL, GAUSSIAN, SIGMOID = 0, 1, 2, 3, 4
+SPAN = 1024  # samples at a time: their sums stay in the first-level cache
+
+
+class RowSource(NamedTuple):
+    """Samples by column, and the kernel as numbers; kind NO_KIND has neither."""
+
+    kind: int
+    gamma: float
+    coef0: float
+    degree: int
+    columns: FloatMatrix  # features x samples
+    norms: FloatVector
+
+
+def kind_of(kernel: Kernel) -> int:
+    """The number compiled code knows a kernel by."""
+    kinds = {Linear: LINEAR, Polynomial: POLYNOMIAL, RBF: GAUSSIAN, Sigmoid: SIGMOID}
+    return kinds.get(type(kernel), NO_KIND)
+
+
+def no_source() -> RowSource:
+    """For kernels that only Python can compute."""
+    return RowSource(NO_KIND, 0.0, 0.0, 0, np.empty((0, 0)), np.empty(0))
+
+
+def make_source(kernel: Kernel, rows: DenseRows) -> RowSource:
+    """The source of rows over these samples."""
+    return RowSource(
+        kind=kind_of(kernel),
+        gamma=float(getattr(kernel, "gamma", 0.0)),
+        coef0=float(getattr(kernel, "coef0", 0.0)),
+        degree=int(getattr(kernel, "degree", 0)),
+        columns=np.ascontiguousarray(rows.values.T),
+        norms=np.ascontiguousarray(rows.squared_norms()),
+    )
+
+
+def keep_samples(source: RowSource, keep: IntVector) -> RowSource:
+    """The source over fewer samples."""
+    if source.kind == NO_KIND:
+        return source
+    columns = np.ascontiguousarray(source.columns[:, keep])
+    return source._replace(columns=columns, norms=source.norms[keep])
+
+
+@jit
+def compute_row(source: RowSource, i: int, row: KernelMatrix) -> None:
+    """K between sample i and all samples."""
+    columns, n = source.columns, len(row)
+    sums = np.empty(SPAN)
+    for first in range(0, n, SPAN):
+        last = min(first + SPAN, n)
+        dots = sums[: last - first]
+        _fill(dots, 0.0)
+        for k in range(columns.shape[0]):
+            _add_multiple(dots, columns[k][first:last], columns[k, i])
+        if source.kind == GAUSSIAN:
+            norms = source.norms
+            rbf_row(dots, norms[i], norms[first:last], source.gamma, row[first:last])
+        else:
+            _of_dots(source, dots, row[first:last])
+
+
+@jit
+def _fill(values: FloatVector, number: float) -> None:
+    for j in range(values.size):
+        values[j] = number
+
+
+@jit
+def _add_multiple(total: FloatVector, values: FloatVector, factor: float) -> None:
+    for j in range(total.size):
+        total[j] += factor * values[j]
+
+
+@jit
+def _of_dots(source: RowSource, dots: FloatVector, row: KernelMatrix) -> None:
+    gamma, coef0, degree = source.gamma, source.coef0, source.degree
+    for j in range(dots.size):
+        inner = gamma * dots[j] + coef0
+        if source.kind == LINEAR:
+            row[j] = dots[j]
+        elif source.kind == SIGMOID:
+            row[j] = math.tanh(inner)
+        else:
+            row[j] = integer_power(inner, degree)
