@@ -3,6 +3,7 @@
 import argparse
 import os
 import platform
+import sys
 from pathlib import Path
 from typing import NamedTuple
 
@@ -71,7 +72,7 @@ def read_arguments() -> argparse.Namespace:
         nargs="+",
         choices=LIBRARIES,
         default=installed(),
-        help="default: all that are installed",
+        help="default: all that are installed, but for libsvm-official",
     )
     return parser.parse_args()
 
@@ -94,7 +95,9 @@ def rows_of_case(
                 "library": library,
                 "folder": str(folder) if folder else "",
             }
-            found[library].append(fit_elsewhere(order))
+            fit = fit_elsewhere(order)
+            found[library].append(fit)
+            print(f"{name}: {library} {fit['seconds']:.2f} s", file=sys.stderr)
     best = {k: min(v, key=lambda fit: fit["seconds"]) for k, v in found.items()}
     reference = best.get(REFERENCE, {}).get("seconds")
     return [

@@ -53,12 +53,14 @@ def pairs_of(fit: Fit, n: int) -> list[tuple[int, int, np.ndarray]]:
     return found
 
 
-def c_svc_objective(fit: Fit, K_support: np.ndarray) -> float:
-    """Sum over pairs of 1/2 b'Kb - sum |b|; K between the support vectors."""
-    whole = fit._replace(support=np.arange(len(fit.support)))
+def c_svc_objective(fit: Fit, support: Any, gamma: float) -> float:
+    """Sum over pairs of 1/2 b'Kb - sum |b|, K between the support vectors."""
     total = 0.0
-    for _, _, coef in pairs_of(whole, len(fit.support)):
-        total += 0.5 * coef @ K_support @ coef - np.abs(coef).sum()
+    numbered = fit._replace(support=np.arange(len(fit.support)))
+    for _, _, coef in pairs_of(numbered, len(fit.support)):
+        near = np.flatnonzero(coef)
+        K = rbf(support[near], support[near], gamma)
+        total += 0.5 * coef[near] @ K @ coef[near] - np.abs(coef).sum()
     return float(total)
 
 

@@ -48,7 +48,7 @@ def draws(draw: st.DrawFn) -> Draw:
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     X = rng.integers(-2, 3, size=(n, d)).astype(float)
     if draw(st.booleans()):
-        X = rng.normal(size=(n, d)) * draw(st.sampled_from([0.01, 1.0, 10.0]))
+        X = rng.normal(size=(n, d)) * draw(st.sampled_from([0.01, 1.0, 3.0]))
     labels = rng.integers(0, draw(st.integers(2, 3)), size=n)
     kinds = [None, rng.integers(0, 4, size=n).astype(float), rng.exponential(size=n)]
     kinds.append(rng.normal(size=n))  # half of these rows are dropped
@@ -80,8 +80,7 @@ solving = {
     "tol": st.sampled_from([1e-3, 1e-6]),
     "working_set": st.sampled_from(["first_order", "second_order"]),
     "shrinking": st.booleans(),
-    "cache_size": st.sampled_from(["auto", 1e-3]),
-    "max_iter": st.just(1_000_000),
+    "cache_size": st.sampled_from(["auto", 1e-6]),
 }
 
 

@@ -24,7 +24,7 @@ Floats = npt.NDArray[np.float64]
 
 pytestmark = [pytest.mark.nojit, pytest.mark.boundscheck]
 every_size = pytest.mark.parametrize(
-    ("n", "n_groups"), [(2, 1), (7, 2), (SLICE, 1), (2 * SLICE + 3, 3), (40, 0)]
+    ("n", "n_groups"), [(2, 1), (7, 2), (SLICE, 1), (2 * SLICE + 3, 3)]
 )
 
 
@@ -57,8 +57,6 @@ def violations(work: Work) -> list[float]:
 
 @every_size
 def test_worst_group_and_its_pair(n: int, n_groups: int) -> None:
-    if n_groups == 0:
-        pytest.skip("no groups: one variable moves alone")
     work, K = draw(n, n_groups)
     found = violations(work)
     expected = int(np.argmax(found))
@@ -78,8 +76,6 @@ def test_worst_group_and_its_pair(n: int, n_groups: int) -> None:
 @every_size
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_second_order_partner_gains_most(n: int, n_groups: int, dtype: type) -> None:
-    if n_groups == 0:
-        pytest.skip("no groups: one variable moves alone")
     work, K = draw(n, n_groups)
     first, g, lowest, _ = worst_group(work)
     i = find_lowest(work, first, min(first + SLICE, work.start[g + 1]))

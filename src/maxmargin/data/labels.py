@@ -31,6 +31,11 @@ def encode_labels(y: Any) -> Labels:
         raise InvalidInput(
             "y contains None: every sample needs a label; drop the samples without one."
         )
+    if y.dtype.kind == "f" and not np.isfinite(y).all():
+        raise InvalidInput(
+            "Input y contains NaN or infinity: every sample needs a label; drop the "
+            "samples without one."
+        )
     try:
         classes, code = np.unique(y, return_inverse=True)
     except TypeError as error:

@@ -43,7 +43,7 @@ MAX_SETTLES = 50  # after these, what is left is rounding
 SHARP = 1e-11  # violation, relative to the slopes, below which nothing is polished
 POLISH_ROUNDS = 8
 POLISH_MOVES = 4  # per free variable, to find out who is free, between two rounds
-NEWTON_AFTER = 50  # moves per variable before the free variables are solved for
+NEWTON_AFTER = 20  # moves per variable before the free variables are solved for
 
 
 def solve(problem: DualProblem, gram: Gram, options: Options) -> Solution:
@@ -92,7 +92,7 @@ class _Descent:
         self.n_iter = self.n_settles = 0
         self.moves_per_slice = FIRST_SLICE
         self.next_check = self.check_every = min(n, CHECK_EVERY)
-        self.next_newton = NEWTON_AFTER * n
+        self.next_newton = self.moves_between_leaps = NEWTON_AFTER * n
         self.next_report = 0.0
         self.was_unshrunk = False
         self.epoch: Callable[..., tuple[int, int, float, int]] = (
@@ -105,6 +105,7 @@ class _Descent:
         self.beta = problem.start.copy()
         self.grad = self.exact.at(self.beta)
         self.objective = dual_objective(problem, self.beta, self.grad)
+        self.objective_at_leap = self.objective
         self.active = np.arange(n)
         self.rows = RowsAtHand(gram, problem.row, options.cache_bytes)
         self.work = self._gather()
@@ -180,15 +181,24 @@ class _Descent:
             return self._give_up(Status.PRECISION_LIMIT)
         self._raise_precision_if_needed()
         if self.n_iter >= self.next_newton:
-            self.next_newton = 2 * self.n_iter
-            self._refresh()
-            self._newton()
+            self._leap()
         if self.options.shrinking and not self.rows.is_whole:
             if violation <= NEAR * self.options.tol and not self.was_unshrunk:
                 self.was_unshrunk = True
                 self._refresh()
             self._shrink()
         return None
+
+    def _leap(self) -> None:
+        """Solve for the free variables midway; again as soon if that gained most."""
+        self._refresh()
+        by_moves = self.objective_at_leap - self.objective
+        before = self.objective
+        self._newton()
+        if before - self.objective < by_moves:
+            self.moves_between_leaps *= 2
+        self.objective_at_leap = self.objective
+        self.next_newton = self.n_iter + self.moves_between_leaps
 
     def _shrink(self) -> None:
         keep = survivors(self.work, self.problem.is_free_of_equalities)
@@ -247,6 +257,7 @@ class _Descent:
     def _sharpen(self) -> None:
         """From tol to rounding, if the free variables are few enough to solve for."""
         sharp = SHARP * max(1.0, float(np.abs(self.grad).max()))
+        sharp = max(sharp, self._rounding_floor())
         best, best_violation = self.beta, self._violation()
         for _ in range(POLISH_ROUNDS):
             n_free = self._newton() if best_violation > sharp else 0

@@ -10,13 +10,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from maxmargin._threads import raise_if_stopped
 from maxmargin.kernels.gram import Gram, gram_block
 from maxmargin.problems.dual import DualProblem, is_interior
 from maxmargin.typing import FloatMatrix, FloatVector, IntVector
 
 MAX_FREE = 400  # the system costs its cube
 MAX_ENTRIES = 1 << 22  # of the kernel block held
-MAX_ROUNDS = 40  # variables that may run into the box, one at a time
 RIDGE = 1e-13  # of the largest diagonal value: bounds the solution where K is singular
 REFINEMENTS = 3  # each takes the ridge's effect down to its square, its cube, ...
 
@@ -49,7 +49,8 @@ def polish(
     """(beta, grad) after Newton steps on the free variables; never uphill."""
     beta, grad = beta.copy(), grad.copy()
     inside = np.arange(len(block.variables))
-    for _ in range(MAX_ROUNDS):
+    while len(inside):
+        raise_if_stopped()
         free = block.variables[inside]
         slope = grad[free] + problem.kink[free] * np.sign(beta[free])
         step = newton_step(
@@ -64,8 +65,6 @@ def polish(
         if not is_blocked.any():
             break
         inside = inside[~is_blocked]
-        if not len(inside):
-            break
     return beta, grad
 
 
