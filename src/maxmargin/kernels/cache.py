@@ -129,6 +129,7 @@ def claim_slot(cache: RowCache, row: int) -> int:
         cache.slot[cache.owner[s]] = NOBODY
     cache.owner[s], cache.slot[row] = row, s
     cache.last_use[s] = cache.clock[0]
+    cache.clock[0] += 1  # or the next claim might take this very slot
     cache.n_misses[0] += 1
     return s
 

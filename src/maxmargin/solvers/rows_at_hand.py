@@ -53,7 +53,7 @@ class RowsAtHand:
     @property
     def n_hits(self) -> int:
         """Uses of a row that did not have to wait for it."""
-        return self.n_uses_before + int(self.cache.clock[0])
+        return self.n_uses_before + int(self.cache.clock[0]) - self.n_misses
 
     @property
     def n_misses(self) -> int:
