@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import cache
 from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
@@ -65,8 +66,7 @@ def one_blas_thread() -> Iterator[None]:
     shared = _shared
     with shared.lock:
         if shared.n_inside == 0:
-            controller = ThreadpoolController()
-            shared.limit = controller.limit(limits=1, user_api="blas")
+            shared.limit = _controller().limit(limits=1, user_api="blas")
         shared.n_inside += 1
     try:
         yield
@@ -76,6 +76,12 @@ def one_blas_thread() -> Iterator[None]:
             if shared.n_inside == 0:
                 shared.limit.restore_original_limits()
                 shared.limit = None
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    """Found once: looking through the loaded libraries costs milliseconds."""
+    return ThreadpoolController()
 
 
 def raise_if_stopped() -> None:

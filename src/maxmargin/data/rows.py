@@ -66,8 +66,18 @@ class DenseRows:
         return weight @ self.values
 
     def times(self, columns: FloatMatrix) -> FloatMatrix:
-        """rows @ columns."""
-        return self.values @ columns
+        """rows @ columns, one row at a time: what else is asked for changes nothing."""
+        out = np.empty((len(self), columns.shape[1]))
+        _dense_times(self.values, np.ascontiguousarray(columns.T), out)
+        return out
+
+    def padded(self, n: int) -> DenseRows:
+        """These rows and rows of zeros after them, n in all."""
+        if len(self) == n:
+            return self
+        values = np.zeros((n, self.n_columns))
+        values[: len(self)] = self.values
+        return DenseRows(values)
 
 
 class SparseRows:
@@ -171,6 +181,21 @@ def densify_if_better(rows: Rows) -> Rows:
     if n_cells <= SMALL_CELLS or n_values >= DENSE_SHARE * n_cells:
         return rows.dense()
     return rows
+
+
+@jit
+def _dense_times(values: FloatMatrix, columns: FloatMatrix, out: FloatMatrix) -> None:
+    for i in range(out.shape[0]):
+        for m in range(out.shape[1]):
+            out[i, m] = _dot(values[i], columns[m])
+
+
+@jit_fast
+def _dot(x: FloatVector, z: FloatVector) -> float:
+    total = 0.0
+    for k in range(x.size):
+        total += x[k] * z[k]
+    return total
 
 
 @jit

@@ -1,5 +1,6 @@
 """What do the five kernel machines share at the surface?"""
 
+import time
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
@@ -111,6 +112,7 @@ class KernelMachine(BaseEstimator):
             tol=float(self.tol),
             max_iter=int(self.max_iter),
             time_limit=self.time_limit,
+            started=time.monotonic(),
             working_set=WORKING_SETS[self.working_set],
             shrinking=bool(self.shrinking),
             cache_bytes=n_bytes // min(n_problems, count_cores()),

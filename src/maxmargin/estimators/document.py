@@ -42,8 +42,8 @@ PARAMETERS = {
     "decrease it promises, or by its violation alone.",
     "fit_intercept": "bool|Without an intercept the decision passes through the origin "
     "of the kernel's feature space, and one variable moves at a time.",
-    "time_limit": "float or None|Seconds after which a problem is left as it is, with "
-    "a ConvergenceWarning.",
+    "time_limit": "float or None|Seconds after which a fit is left as it is, with a "
+    "ConvergenceWarning.",
     "warm_start": "bool|Start from where the last fit ended, if the samples, features "
     "and classes are the same; otherwise from zero, with a warning.",
     "callback": "callable or None|Called about ten times a second, and at the end, "

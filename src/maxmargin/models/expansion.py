@@ -17,15 +17,20 @@ from maxmargin.kernels.gram import (
 )
 from maxmargin.typing import FloatMatrix, IntVector
 
-BLOCK_ROWS = 256  # test rows per task
-BLOCK_COLUMNS = 512  # support vectors per kernel block: 1 MB of float64
+BLOCK_ROWS = 32  # test rows at a time, always: BLAS rounds other shapes differently
+BLOCK_COLUMNS = 512  # support vectors at a time
+TASK_ROWS = 256  # test rows per task of a thread
 MAX_DENSE_COLUMNS = 1 << 14  # a block of sparse test rows is written out up to here
 
 Part = tuple[slice, FloatMatrix]  # some support vectors, and their coefficients
 
 
 class KernelSum:
-    """K(x, support) @ coefficients for vectors, holding a block of K at a time."""
+    """K(x, support) @ coefficients for vectors, holding a block of K at a time.
+
+    Blocks have one shape, filled up with zeros if need be, so that a row alone gets
+    the very value that it gets among others.
+    """
 
     def __init__(self, kernel: Kernel, support: Rows) -> None:
         if support.n_columns <= MAX_DENSE_COLUMNS and not isinstance(kernel, Linear):
@@ -43,8 +48,8 @@ class KernelSum:
         sums = [np.zeros((len(rows), weight.shape[1])) for _, weight in parts]
         kernel = suited_to(self.kernel, self.support, rows)
         tasks = [
-            partial(self._add_block, kernel, rows, parts, sums, first)
-            for first in range(0, len(rows), BLOCK_ROWS)
+            partial(self._add_task, kernel, rows, parts, sums, first)
+            for first in range(0, len(rows), TASK_ROWS)
         ]
         run_all(tasks, n_threads)
         return sums
@@ -59,12 +64,11 @@ class KernelSum:
 
     def _of_linear(self, rows: Rows, part: Part) -> FloatMatrix:
         where, weight = part
-        direction = self.support.take(where).weighted_sum(
-            np.ascontiguousarray(weight.T)
-        )
+        support = self.support.take(where)
+        direction = support.weighted_sum(np.ascontiguousarray(weight.T))
         return rows.times(np.ascontiguousarray(direction.T))
 
-    def _add_block(
+    def _add_task(
         self,
         kernel: Kernel,
         rows: Rows,
@@ -72,15 +76,24 @@ class KernelSum:
         sums: list[FloatMatrix],
         first: int,
     ) -> None:
-        block = self._alike(rows.take(slice(first, first + BLOCK_ROWS)))
-        for (where, weight), total in zip(parts, sums, strict=True):
-            for begin in range(where.start, where.stop, BLOCK_COLUMNS):
-                raise_if_stopped()
-                near = slice(begin, min(begin + BLOCK_COLUMNS, where.stop))
-                K = np.empty((len(block), near.stop - near.start))
-                kernel.fill(block, self.support.take(near), K, (0, 0))
-                inner = weight[near.start - where.start : near.stop - where.start]
-                total[first : first + BLOCK_ROWS] += K @ inner
+        for begin in range(first, min(first + TASK_ROWS, len(rows)), BLOCK_ROWS):
+            near = slice(begin, min(begin + BLOCK_ROWS, len(rows)))
+            block = self._alike(rows.take(near))
+            if isinstance(block, DenseRows):
+                block = block.padded(BLOCK_ROWS)
+            for part, total in zip(parts, sums, strict=True):
+                total[near] = self._sum(kernel, block, part)[: near.stop - near.start]
+
+    def _sum(self, kernel: Kernel, block: Rows, part: Part) -> FloatMatrix:
+        where, weight = part
+        total = np.zeros((BLOCK_ROWS, weight.shape[1]))
+        for first in range(where.start, where.stop, BLOCK_COLUMNS):
+            raise_if_stopped()
+            last = min(first + BLOCK_COLUMNS, where.stop)
+            K = np.zeros((BLOCK_ROWS, last - first))
+            kernel.fill(block, self.support.take(slice(first, last)), K, (0, 0))
+            total += K @ weight[first - where.start : last - where.start]
+        return total
 
 
 class MatrixSum:
@@ -91,7 +104,10 @@ class MatrixSum:
 
     def of_matrix(self, K: FloatMatrix, parts: Sequence[Part]) -> list[FloatMatrix]:
         """K holds one column per training row."""
-        return [K[:, self.support[where]] @ weight for where, weight in parts]
+        return [
+            DenseRows(K[:, self.support[where]]).times(weight)
+            for where, weight in parts
+        ]
 
     def of_function(
         self, function: Callable[[Any, Any], Any], X: Any, parts: Sequence[Part]

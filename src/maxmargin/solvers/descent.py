@@ -85,7 +85,7 @@ class _Descent:
     def __init__(self, problem: DualProblem, gram: Gram, options: Options) -> None:
         self.problem, self.gram, self.options = problem, gram, options
         n = len(problem.linear)
-        self.started = time.monotonic()
+        self.started = time.monotonic() if options.started is None else options.started
         self.max_iter = options.max_iter
         if self.max_iter < 0:
             self.max_iter = max(MIN_MAX_ITER, 100 * n)
