@@ -27,7 +27,7 @@ KINDS = [SVC, NuSVC, SVR, NuSVR, OneClassSVM]
 CLASSIFIERS = KINDS[:2]
 every_kind = pytest.mark.parametrize("kind", KINDS)
 every_classifier = pytest.mark.parametrize("kind", CLASSIFIERS)
-SETTING = {"nu": 0.3, "C": 2.0, "gamma": 0.4, "tol": 1e-8}
+SETTING = {"nu": 0.3, "C": 2.0, "gamma": 0.4, "tol": 1e-6}
 OURS = {"objective_", "dual_gap_", "kkt_violation_", "status_"}
 TIGHT = 1e-5  # of the largest value: what LIBSVM leaves at its tol
 
@@ -35,7 +35,8 @@ TIGHT = 1e-5  # of the largest value: what LIBSVM leaves at its tol
 def make(kind: type, **more: Any) -> Any:
     """A machine with the settings it knows."""
     known = kind().get_params()
-    return kind(**{k: v for k, v in SETTING.items() if k in known} | more)
+    chosen = {k: v for k, v in SETTING.items() if k in known} | more
+    return kind(**chosen)
 
 
 def twin(machine: Any) -> Any:
@@ -48,7 +49,7 @@ def twin(machine: Any) -> Any:
 
 
 def draw(n_classes: int = 2, n: int = 60) -> tuple[Floats, npt.NDArray[np.intp]]:
-    """Classes that overlap, also usable as targets."""
+    """Classes that overlap."""
     X, y = make_classification(
         n,
         4,
@@ -60,6 +61,13 @@ def draw(n_classes: int = 2, n: int = 60) -> tuple[Floats, npt.NDArray[np.intp]]
         random_state=0,
     )
     return X, y
+
+
+def draw_for(kind: type, n_classes: int) -> tuple[Floats, npt.NDArray[Any]]:
+    """Classes for a classifier, a noisy function for the others."""
+    X, y = draw(n_classes)
+    noise = np.random.default_rng(0).normal(size=len(y))
+    return X, y if kind in CLASSIFIERS else X[:, 0] + 0.5 * noise
 
 
 def values(fitted: Any, X: Any) -> Floats:
@@ -77,7 +85,7 @@ def assert_alike(ours: Any, theirs: Any, name: str) -> None:
         assert np.isscalar(found) or isinstance(found, tuple), name
         return
     assert (found.dtype, found.shape) == (expected.dtype, expected.shape), name
-    if name in ("n_iter_",):
+    if name == "n_iter_":
         return
     if expected.dtype.kind in "iub":
         assert np.array_equal(found, expected), name
@@ -90,6 +98,20 @@ def public_names(fitted: Any) -> set[str]:
     names = {n for n in vars(fitted) if n.endswith("_") and not n.startswith("_")}
     named = {"coef_", "n_support_"}
     return names | {name for name in named if hasattr(fitted, name)}
+
+
+def assert_same_machine(ours: Any, theirs: Any, X: Any) -> None:
+    """Decisions and weights; coefficients of a singular kernel are anybody's guess."""
+    found, expected = values(ours, X), values(theirs, X)
+    assert found.shape == expected.shape
+    atol = 1e-3 * max(0.1, float(np.abs(expected).max()))
+    np.testing.assert_allclose(found, expected, rtol=0, atol=atol)
+    for name in ("coef_", "intercept_"):
+        found, expected = getattr(ours, name), getattr(theirs, name)
+        assert type(found) is type(expected)
+        assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
+        found, expected = naive.dense(found), naive.dense(expected)
+        np.testing.assert_allclose(found, expected, rtol=0, atol=2.0 * atol)
 
 
 def assert_same_attributes(ours: Any, theirs: Any) -> None:
@@ -108,55 +130,66 @@ LAYOUTS = {
 }
 
 
-@pytest.mark.parametrize("kernel", ["linear", "rbf"])
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("n_classes", [2, 3])
 @every_kind
-def test_attributes(kind: type, n_classes: int, layout: str, kernel: str) -> None:
-    X, y = draw(n_classes)
+def test_attributes(kind: type, n_classes: int, layout: str) -> None:
+    X, y = draw_for(kind, n_classes)
     X = LAYOUTS[layout](X)
-    machine = make(kind, kernel=kernel)
+    machine = make(kind)
 
     ours, theirs = machine.fit(X, y), twin(machine).fit(X, y)
 
+    found, expected = values(ours, X), values(theirs, X)
+    assert found.shape == expected.shape
+    np.testing.assert_allclose(found, expected, atol=1e-4 * np.abs(expected).max())
     if layout == "float32":  # theirs become float64
         assert ours.support_vectors_.dtype == np.float32
         theirs.support_vectors_ = theirs.support_vectors_.astype(np.float32)
-        if kernel == "linear":
-            assert ours.coef_.shape == theirs.coef_.shape
-            return
-    if layout == "csr_array":
-        assert sp.issparse(ours.support_vectors_)
     assert_same_attributes(ours, theirs)
-    expected = values(theirs, X)
-    found = values(ours, X)
-    assert found.shape == expected.shape
-    np.testing.assert_allclose(found, expected, atol=1e-4 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("layout", ["dense", "csr_matrix"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+@every_kind
+def test_linear_weights(kind: type, n_classes: int, layout: str) -> None:
+    X, y = draw_for(kind, n_classes)
+    X = LAYOUTS[layout](X)
+    machine = make(kind, kernel="linear")
+    if "nu" in machine.get_params():  # large enough for a margin, and some are free
+        machine.set_params(nu=0.73)
+
+    ours, theirs = machine.fit(X, y), twin(machine).fit(X, y)
+
+    assert_same_machine(ours, theirs, X)
+    with pytest.raises(ValueError, match="read-only"):
+        (ours.coef_.data if layout == "csr_matrix" else ours.coef_)[0] = 1.0
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 @every_kind
 def test_attributes_for_a_given_kernel(kind: type, n_classes: int) -> None:
-    X, y = draw(n_classes)
-    K = X @ X.T
+    X, y = draw_for(kind, n_classes)
+    K = naive.rbf(X, X, 0.4)
     machine = make(kind, kernel="precomputed")
 
     ours, theirs = machine.fit(K, y), twin(machine).fit(K, y)
 
     assert_same_attributes(ours, theirs)
-    assert np.array_equal(ours.predict(K) > 0, theirs.predict(K) > 0)
+    np.testing.assert_allclose(values(ours, K), values(theirs, K), atol=1e-4)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 @every_kind
 def test_attributes_for_a_function(kind: type, n_classes: int) -> None:
-    X, y = draw(n_classes)
-    machine = make(kind, kernel=lambda a, b: (1.0 + a @ b.T) ** 2)
+    X, y = draw_for(kind, n_classes)
+    machine = make(kind, kernel=lambda a, b: naive.rbf(a, b, 0.4))
 
     ours, theirs = machine.fit(X, y), twin(machine).fit(X, y)
 
     for name in ("support_", "n_support_", "dual_coef_", "intercept_", "shape_fit_"):
         assert_alike(ours, theirs, name)
+    np.testing.assert_allclose(values(ours, X), values(theirs, X), atol=1e-4)
 
 
 @pytest.mark.boundscheck
@@ -268,10 +301,10 @@ def test_evidence_is_one_number_or_one_per_pair() -> None:
 @every_classifier
 def test_decision_shapes(kind: type) -> None:
     X, y = draw(4, n=120)
-    one, all_pairs = make(kind, gamma=1.0, nu=0.2), {"decision_function_shape": "ovo"}
-    one = one if kind is NuSVC else make(kind)
+    one = make(kind)
 
-    ovr, ovo = one.fit(X, y), clone(one).set_params(**all_pairs).fit(X, y)
+    ovr = one.fit(X, y)
+    ovo = clone(one).set_params(decision_function_shape="ovo").fit(X, y)
     theirs = twin(ovr).fit(X, y)
 
     assert ovr.decision_function(X).shape == (120, 4)
@@ -285,11 +318,8 @@ def test_decision_shapes(kind: type) -> None:
 @every_classifier
 def test_break_ties(kind: type) -> None:
     X, y = draw(4, n=120)
-    machine = make(kind, break_ties=True)
-    if kind is NuSVC:
-        machine.set_params(nu=0.2)
 
-    fitted = machine.fit(X, y)
+    fitted = make(kind, break_ties=True).fit(X, y)
 
     assert np.array_equal(fitted.predict(X), fitted.decision_function(X).argmax(axis=1))
     with pytest.raises(ValueError, match="break_ties must be False"):
@@ -298,7 +328,7 @@ def test_break_ties(kind: type) -> None:
 
 @pytest.mark.parametrize(
     "names",
-    [["cat", "dog", "eel"], [-7, 0, 12], [False, True], [0.0, 1.0], [b"x", b"y"]],
+    [["cat", "dog", "eel"], [-7, 0, 12], [False, True], [0.0, 1.0]],
     ids=str,
 )
 @every_classifier

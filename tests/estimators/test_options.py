@@ -125,8 +125,8 @@ def test_error_in_a_callback_leaves_nothing_fitted() -> None:
 )
 @every_machine
 def test_early_stop_is_one_honest_warning(machine: Any, limit: dict[str, Any]) -> None:
-    X, y = draw()
-    machine = clone(machine).set_params(tol=1e-6, **limit)
+    X, y = draw(600)
+    machine = clone(machine).set_params(tol=1e-6, gamma=1.0, **limit)
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

@@ -64,7 +64,10 @@ class KernelMachine(BaseEstimator):
                 delattr(self, name)
             self.__dict__.update(known)
             raise
+        notes = fitted.pop("_notes", [])
         self.__dict__.update(fitted)
+        for note in notes:
+            warnings.warn(note, UserWarning, stacklevel=3)
         self._warn_unless_converged()
         return self
 

@@ -22,6 +22,8 @@ BLOCK_COLUMNS = 512  # support vectors at a time
 TASK_ROWS = 256  # test rows per task of a thread
 MAX_DENSE_COLUMNS = 1 << 14  # a block of sparse test rows is written out up to here
 
+FEW_CELLS = 1 << 12  # values of support vectors: too few for `coef_` to save time
+
 Part = tuple[slice, FloatMatrix]  # some support vectors, and their coefficients
 
 
@@ -43,7 +45,8 @@ class KernelSum:
         self, rows: Rows, parts: Sequence[Part], n_threads: int
     ) -> list[FloatMatrix]:
         """One matrix per part: test rows by coefficient columns."""
-        if isinstance(self.kernel, Linear):
+        n_cells = len(self.support) * self.support.n_columns
+        if isinstance(self.kernel, Linear) and n_cells > FEW_CELLS:
             return [self._of_linear(rows, part) for part in parts]
         sums = [np.zeros((len(rows), weight.shape[1])) for _, weight in parts]
         kernel = suited_to(self.kernel, self.support, rows)
@@ -96,6 +99,20 @@ class KernelSum:
         return total
 
 
+def weigh(K: FloatMatrix, weight: FloatMatrix) -> FloatMatrix:
+    """K @ weight, in the blocks that `KernelSum` uses."""
+    out = np.empty((len(K), weight.shape[1]))
+    for top in range(0, len(K), BLOCK_ROWS):
+        near = slice(top, min(top + BLOCK_ROWS, len(K)))
+        block = DenseRows(K[near]).padded(BLOCK_ROWS).values
+        total = np.zeros((BLOCK_ROWS, weight.shape[1]))
+        for left in range(0, len(weight), BLOCK_COLUMNS):
+            there = slice(left, left + BLOCK_COLUMNS)
+            total += np.ascontiguousarray(block[:, there]) @ weight[there]
+        out[near] = total[: near.stop - near.start]
+    return out
+
+
 class MatrixSum:
     """K(x, training set) @ coefficients where K is given, or a function gives it."""
 
@@ -104,10 +121,7 @@ class MatrixSum:
 
     def of_matrix(self, K: FloatMatrix, parts: Sequence[Part]) -> list[FloatMatrix]:
         """K holds one column per training row."""
-        return [
-            DenseRows(K[:, self.support[where]]).times(weight)
-            for where, weight in parts
-        ]
+        return [weigh(K[:, self.support[where]], weight) for where, weight in parts]
 
     def of_function(
         self, function: Callable[[Any, Any], Any], X: Any, parts: Sequence[Part]

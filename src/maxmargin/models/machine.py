@@ -21,6 +21,7 @@ class Machine:
     objective: float  # as LIBSVM prints it
     gap: float
     solution: Solution
+    has_vanished: bool = False  # nu-SVC without a margin: the decision means nothing
 
 
 def fit_decision(
@@ -50,17 +51,27 @@ def fit_margin(
     """nu-SVC: the two levels are the margins', and half their distance becomes 1."""
     solution = _solve(problem, gram, options, start)
     upper, lower = solution.level
-    margin, middle = np.float64(0.5 * (upper - lower)), 0.5 * float(upper + lower)
+    margin, middle = 0.5 * float(upper - lower), 0.5 * float(upper + lower)
     if abs(middle) <= CANCELLED * (abs(upper) + abs(lower)):
         middle = 0.0  # a difference of equal numbers, not a direction
-    with np.errstate(divide="ignore", invalid="ignore"):  # a margin of 0 is reported
-        return Machine(
-            coef=solution.beta / margin,
-            intercept=float(-middle / margin),
-            objective=float(solution.objective / margin**2),
-            gap=float(solution.gap / margin**2),
-            solution=solution,
-        )
+    has_vanished = _is_noise(margin, gram, solution)
+    if has_vanished:
+        margin = 1.0  # w = 0 is optimal: there is no direction to scale
+    return Machine(
+        coef=solution.beta / margin,
+        intercept=-middle / margin,
+        objective=solution.objective / margin**2,
+        gap=solution.gap / margin**2,
+        solution=solution,
+        has_vanished=has_vanished,
+    )
+
+
+def _is_noise(margin: float, gram: Gram, solution: Solution) -> bool:
+    """Whether a margin cannot be told from zero."""
+    largest = float(np.abs(gram.diagonal()).max())
+    rounding = CANCELLED * largest * float(np.abs(solution.beta).sum())
+    return margin <= max(rounding, solution.violation)
 
 
 def fit_tube(

@@ -14,15 +14,9 @@ import numpy as np
 
 from maxmargin._threads import raise_if_stopped
 from maxmargin.kernels.gram import Gram
-from maxmargin.problems.dual import (
-    DualProblem,
-    dual_gap,
-    dual_objective,
-    group_levels,
-    kkt_violation,
-)
+from maxmargin.problems.dual import DualProblem, dual_gap, group_levels
 from maxmargin.solvers.coordinates import coordinate_epoch
-from maxmargin.solvers.gradient import RunningGradient, check_finite
+from maxmargin.solvers.gradient import Point, RunningGradient, check_finite
 from maxmargin.solvers.pairs import CONVERGED, NEEDS_ROW, pair_epoch
 from maxmargin.solvers.polish import free_block, polish
 from maxmargin.solvers.result import Options, Progress, Solution, Status, WorkingSet
@@ -43,7 +37,7 @@ MAX_SETTLES = 50  # after these, what is left is rounding
 SHARP = 1e-11  # violation, relative to the slopes, below which nothing is polished
 POLISH_ROUNDS = 8
 POLISH_MOVES = 4  # per free variable, to find out who is free, between two rounds
-NEWTON_AFTER = 20  # moves per variable before the free variables are solved for
+LEAP_AFTER = 20  # moves per variable before the free variables are solved for
 
 
 def solve(problem: DualProblem, gram: Gram, options: Options) -> Solution:
@@ -80,7 +74,10 @@ def _reorder(problem: DualProblem, order: IntVector) -> DualProblem:
 
 
 class _Descent:
-    """One problem on its way down."""
+    """One problem on its way down.
+
+    `point` is the last one known in float64; `work` holds the active variables since.
+    """
 
     def __init__(self, problem: DualProblem, gram: Gram, options: Options) -> None:
         self.problem, self.gram, self.options = problem, gram, options
@@ -92,7 +89,7 @@ class _Descent:
         self.n_iter = self.n_settles = 0
         self.moves_per_slice = FIRST_SLICE
         self.next_check = self.check_every = min(n, CHECK_EVERY)
-        self.next_newton = self.moves_between_leaps = NEWTON_AFTER * n
+        self.next_leap = self.moves_between_leaps = LEAP_AFTER * n
         self.next_report = 0.0
         self.was_unshrunk = False
         self.epoch: Callable[..., tuple[int, int, float, int]] = (
@@ -100,31 +97,29 @@ class _Descent:
         )
         self.diagonal = gram.diagonal()
         check_finite(self.diagonal)
-        self.scale = gram.bound()
+        self.bound = gram.bound()
         self.exact = RunningGradient(problem, gram)
-        self.beta = problem.start.copy()
-        self.grad = self.exact.at(self.beta)
-        self.objective = dual_objective(problem, self.beta, self.grad)
-        self.objective_at_leap = self.objective
-        self.active = np.arange(n)
         self.rows = RowsAtHand(gram, problem.row, options.cache_bytes)
-        self.work = self._gather()
+        self.active = np.arange(n)
+        self.point: Point = self.exact.at(problem.start)
+        self._load(self.point)
+        self.objective_at_leap = self.point.objective
         self._raise_precision_if_needed()
 
     # The way down.
 
     def run(self) -> Status:
         """Move until the float64 gradient says converged, or a limit is met."""
-        status = self._descend(self.options.tol)
+        status = self._descend()
         if status is Status.CONVERGED and self.options.polish:
             self._sharpen()
         return status
 
-    def _descend(self, tol: float) -> Status:
+    def _descend(self) -> Status:
         while True:
-            why, violation = self._slice(tol)
+            why, violation = self._slice(self.options.tol)
             if why == CONVERGED:
-                ended = self._settle(tol)
+                ended = self._settle()
             elif self.n_iter >= self.max_iter:
                 ended = self._give_up(Status.MAX_ITER)
             elif self._is_late():
@@ -149,24 +144,19 @@ class _Descent:
                 self.rows.source,
                 tol,
                 left,
-                self._is_second_order(),
+                self.options.working_set is WorkingSet.SECOND_ORDER,
             )
             self.n_iter += made
             left -= made
             self._set_pace(made, time.monotonic() - began)
             self._report(violation)
-            if why != NEEDS_ROW:
-                return why, violation
-            if self._is_late():
+            if why != NEEDS_ROW or self._is_late():
                 return why, violation
             self.rows.fetch(self.work, variable, violation)
 
     def _set_pace(self, made: int, seconds: float) -> None:
         if made >= FIRST_SLICE // 2 and seconds > 0.0:
             self.moves_per_slice = max(1, int(made * SLICE_SECONDS / seconds))
-
-    def _is_second_order(self) -> bool:
-        return self.options.working_set is WorkingSet.SECOND_ORDER
 
     def _is_late(self) -> bool:
         limit = self.options.time_limit
@@ -177,10 +167,10 @@ class _Descent:
     def _check(self, violation: float) -> Status | None:
         """Shrink, raise the precision, or solve for the free variables if it pays."""
         self.next_check = self.n_iter + self.check_every
-        if self._is_hopeless(violation):
+        if violation <= self._rounding_floor(self._beta()):
             return self._give_up(Status.PRECISION_LIMIT)
         self._raise_precision_if_needed()
-        if self.n_iter >= self.next_newton:
+        if self.n_iter >= self.next_leap:
             self._leap()
         if self.options.shrinking and not self.rows.is_whole:
             if violation <= NEAR * self.options.tol and not self.was_unshrunk:
@@ -192,20 +182,23 @@ class _Descent:
     def _leap(self) -> None:
         """Solve for the free variables midway; again as soon if that gained most."""
         self._refresh()
-        by_moves = self.objective_at_leap - self.objective
-        before = self.objective
+        before = self.point.objective
         self._newton()
-        if before - self.objective < by_moves:
+        if before - self.point.objective < self.objective_at_leap - before:
             self.moves_between_leaps *= 2
-        self.objective_at_leap = self.objective
-        self.next_newton = self.n_iter + self.moves_between_leaps
+        self.objective_at_leap = self.point.objective
+        self.next_leap = self.n_iter + self.moves_between_leaps
 
     def _shrink(self) -> None:
         keep = survivors(self.work, self.problem.is_free_of_equalities)
         if keep is None:
             return
-        self._scatter()
-        self.active = self.active[keep]
+        point, work, active = self.point, self.work, self.active
+        grad = point.grad.copy()
+        grad[active] = work.grad
+        objective = point.objective - float(work.gained[0])
+        self.point = Point(self._beta(), grad, point.violation, objective)
+        self.active = active[keep]
         self.rows.keep(keep)
         self.work = self._gather()
 
@@ -213,9 +206,8 @@ class _Descent:
         """Rows in float64 once the rounding of float32 could be seen in the slopes."""
         if self.rows.dtype == np.float64:
             return
-        self.beta[self.active] = self.work.beta
-        rounding = ROUNDING_32 * self.scale * float(np.linalg.norm(self.beta))
-        too_large = self.scale > 0.1 * float(np.finfo(np.float32).max)
+        rounding = ROUNDING_32 * self.bound * float(np.linalg.norm(self._beta()))
+        too_large = self.bound > 0.1 * float(np.finfo(np.float32).max)
         if rounding > self.options.tol / 3.0 or too_large:
             self._use_double()
 
@@ -223,26 +215,23 @@ class _Descent:
         self._refresh()
         self.rows.restart(self.problem.row, np.float64)
 
-    def _rounding_floor(self) -> float:
+    def _rounding_floor(self, beta: FloatVector) -> float:
         """What float64 cannot resolve in a slope: K β is a sum of terms this large."""
         largest = float(np.abs(self.diagonal).max())
-        total = float(np.abs(self.beta).sum())
+        total = float(np.abs(beta).sum())
         return 4.0 * float(np.finfo(np.float64).eps) * largest * total
-
-    def _is_hopeless(self, violation: float) -> bool:
-        self.beta[self.active] = self.work.beta
-        return violation <= self._rounding_floor()
 
     # Coming to an end.
 
-    def _settle(self, tol: float) -> Status | None:
+    def _settle(self) -> Status | None:
         """Converged on what is at hand: look at all variables, in float64."""
         self._refresh()
-        violation = self._violation()
-        if violation <= tol:
+        violation = self.point.violation
+        if violation <= self.options.tol:
             return Status.CONVERGED
         self.n_settles += 1
-        if violation <= self._rounding_floor() or self.n_settles > MAX_SETTLES:
+        floor = self._rounding_floor(self.point.beta)
+        if violation <= floor or self.n_settles > MAX_SETTLES:
             return Status.PRECISION_LIMIT
         if self.n_settles == MAX_SINGLE_SETTLES and self.rows.dtype != np.float64:
             self._use_double()
@@ -251,39 +240,34 @@ class _Descent:
     def _give_up(self, status: Status) -> Status:
         """At a limit: what has been reached may be good enough all the same."""
         self._refresh()
-        is_converged = self._violation() <= self.options.tol
+        is_converged = self.point.violation <= self.options.tol
         return Status.CONVERGED if is_converged else status
 
     def _sharpen(self) -> None:
         """From tol to rounding, if the free variables are few enough to solve for."""
-        sharp = SHARP * max(1.0, float(np.abs(self.grad).max()))
-        sharp = max(sharp, self._rounding_floor())
-        best, best_violation = self.beta, self._violation()
+        best = self.point
+        sharp = SHARP * max(1.0, float(np.abs(best.grad).max()))
+        sharp = max(sharp, self._rounding_floor(best.beta))
         for _ in range(POLISH_ROUNDS):
-            n_free = self._newton() if best_violation > sharp else 0
+            n_free = self._newton() if best.violation > sharp else 0
             if n_free == 0:
                 break
-            violation = self._violation()
-            if violation < best_violation:
-                best, best_violation = self.beta.copy(), violation
-            if violation > sharp:
-                self._tidy(0.1 * violation, POLISH_MOVES * n_free + self.check_every)
-        if best is not self.beta:
-            self._load(best)
-
-    def _violation(self) -> float:
-        """Of the point at hand, by the float64 gradient."""
-        return kkt_violation(self.problem, self.beta, self.grad)
+            if self.point.violation < best.violation:
+                best = self.point
+            if self.point.violation > sharp:
+                n_moves = POLISH_MOVES * n_free + self.check_every
+                self._tidy(0.1 * self.point.violation, n_moves)
+        self._load(best)
 
     def _newton(self) -> int:
         """Solve for the free variables; return how many there were (0: left alone)."""
-        block = free_block(self.problem, self.gram, self.beta)
+        block = free_block(self.problem, self.gram, self.point.beta)
         if block is None:
             return 0
-        beta, grad = polish(self.problem, block, self.beta, self.grad)
-        before = dual_objective(self.problem, self.beta, self.grad)
-        if dual_objective(self.problem, beta, grad) <= before:
-            self._load(beta)
+        beta, grad = polish(self.problem, block, self.point.beta, self.point.grad)
+        better = self.exact.known(beta, grad)
+        if better.objective <= self.point.objective:
+            self._load(better)
         return len(block.variables)
 
     def _tidy(self, tol: float, max_moves: int) -> None:
@@ -293,51 +277,58 @@ class _Descent:
             self._slice(tol)
             self._refresh()
 
-    def _load(self, beta: FloatVector) -> None:
+    # Between the full problem and the active part.
+
+    def _load(self, point: Point) -> None:
         """Continue from this point, all variables active."""
-        self.beta = beta
-        self.grad = self.exact.at(beta)
-        self._activate_all()
-
-    def _refresh(self) -> None:
-        """Bring beta home, recompute the gradient, and wake every variable."""
-        self.beta[self.active] = self.work.beta
-        self._load(self.beta)
-
-    def _activate_all(self) -> None:
+        self.point = point
         n = len(self.problem.linear)
         if len(self.active) < n:
             self.active = np.arange(n)
             self.rows.restart(self.problem.row, self.rows.dtype)
-        self.objective = dual_objective(self.problem, self.beta, self.grad)
-        self.work = self._gather()
+        self._work: Work | None = None  # gathered when next needed
 
-    # Between the full problem and the active part.
+    def _refresh(self) -> None:
+        """Recompute the gradient where the moves have led, and wake every variable."""
+        self._load(self.exact.at(self._beta()))
+
+    @property
+    def work(self) -> Work:
+        """The active variables."""
+        if self._work is None:
+            self._work = self._gather()
+        return self._work
+
+    @work.setter
+    def work(self, work: Work) -> None:
+        self._work = work
 
     def _gather(self) -> Work:
-        return gather_work(
-            self.problem, self.active, self.beta, self.grad, self.diagonal
-        )
+        beta, grad = self.point.beta, self.point.grad
+        return gather_work(self.problem, self.active, beta, grad, self.diagonal)
 
-    def _scatter(self) -> None:
-        self.beta[self.active] = self.work.beta
-        self.grad[self.active] = self.work.grad
-        self.objective -= float(self.work.gained[0])
+    def _beta(self) -> FloatVector:
+        """All variables as they are now."""
+        beta = self.point.beta.copy()
+        if self._work is not None:
+            beta[self.active] = self._work.beta
+        return beta
 
     # What others see.
 
     def _report(self, violation: float, *, is_last: bool = False) -> None:
-        now = time.monotonic()
         if self.options.callback is None:
             return
+        now = time.monotonic()
         if now < self.next_report and not is_last:
             return
         self.next_report = now + REPORT_SECONDS
+        gained = 0.0 if self._work is None else float(self._work.gained[0])
         self.options.callback(
             Progress(
                 n_iter=self.n_iter,
                 violation=violation,
-                objective=self.objective - float(self.work.gained[0]),
+                objective=self.point.objective - gained,
                 n_active=len(self.active),
                 cache_hits=self.rows.n_hits,
                 cache_misses=self.rows.n_misses,
@@ -346,20 +337,19 @@ class _Descent:
 
     def solution(self, status: Status, order: IntVector) -> Solution:
         """The result in the caller's order of variables."""
-        levels = group_levels(self.problem, self.beta, self.grad)
-        violation = self._violation()
-        self._report(violation, is_last=True)
-        tol = self.options.tol
-        beta = np.empty_like(self.beta)
-        beta[order] = self.beta
+        point, tol = self.point, self.options.tol
+        self._report(point.violation, is_last=True)
+        levels = group_levels(self.problem, point.beta, point.grad)
+        beta = np.empty_like(point.beta)
+        beta[order] = point.beta
         return Solution(
             beta=beta,
             level=levels,
             status=status,
             n_iter=self.n_iter,
-            violation=violation,
-            objective=dual_objective(self.problem, self.beta, self.grad),
-            gap=dual_gap(self.problem, self.beta, self.grad, levels, tol),
+            violation=point.violation,
+            objective=point.objective,
+            gap=dual_gap(self.problem, point.beta, point.grad, levels, tol),
             cache_hits=self.rows.n_hits,
             cache_misses=self.rows.n_misses,
         )

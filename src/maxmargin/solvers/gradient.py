@@ -6,14 +6,35 @@ variable that rests at its bound since then costs nothing, which is what LIBSVM'
 G_bar is for, and only rows of variables that moved are computed.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from maxmargin.errors import InvalidInput
 from maxmargin.kernels.gram import Gram, gram_block
-from maxmargin.problems.dual import DualProblem
+from maxmargin.problems.dual import DualProblem, dual_objective, kkt_violation
 from maxmargin.typing import FloatVector
 
 BLOCK_ENTRIES = 1 << 22  # kernel values held at once: 32 MB
+
+
+class Point(NamedTuple):
+    """Where the variables are, and what float64 says about it."""
+
+    beta: FloatVector
+    grad: FloatVector
+    violation: float
+    objective: float
+
+
+def make_point(problem: DualProblem, beta: FloatVector, grad: FloatVector) -> Point:
+    """A point with its evidence."""
+    return Point(
+        beta,
+        grad,
+        kkt_violation(problem, beta, grad),
+        dual_objective(problem, beta, grad),
+    )
 
 
 class RunningGradient:
@@ -24,11 +45,9 @@ class RunningGradient:
         self.weight: FloatVector = np.zeros(gram.n)  # beta summed per Gram row
         self.image = np.zeros(gram.n)  # K @ weight
 
-    def at(self, beta: FloatVector) -> FloatVector:
-        """K β + linear."""
-        weight: FloatVector = np.bincount(
-            self.problem.row, beta, minlength=self.gram.n
-        ).astype(np.float64)
+    def at(self, beta: FloatVector) -> Point:
+        """The point with these variables."""
+        weight = self._weight(beta)
         changed = np.flatnonzero(weight != self.weight)
         if len(changed) >= np.count_nonzero(weight):
             self.weight, self.image = np.zeros(self.gram.n), np.zeros(self.gram.n)
@@ -42,7 +61,18 @@ class RunningGradient:
         self.weight = weight
         grad: FloatVector = self.image[self.problem.row] + self.problem.linear
         check_finite(grad)
-        return grad
+        return make_point(self.problem, beta, grad)
+
+    def known(self, beta: FloatVector, grad: FloatVector) -> Point:
+        """The point with these variables, whose float64 gradient is known already."""
+        self.weight = self._weight(beta)
+        self.image = np.empty(self.gram.n)
+        self.image[self.problem.row] = grad - self.problem.linear
+        return make_point(self.problem, beta, grad)
+
+    def _weight(self, beta: FloatVector) -> FloatVector:
+        row, n = self.problem.row, self.gram.n
+        return np.bincount(row, beta, minlength=n).astype(np.float64, copy=False)
 
 
 def check_finite(values: FloatVector) -> None:

@@ -47,7 +47,7 @@ def polish(
     problem: DualProblem, block: FreeBlock, beta: FloatVector, grad: FloatVector
 ) -> tuple[FloatVector, FloatVector]:
     """(beta, grad) after Newton steps on the free variables; never uphill."""
-    beta, grad = beta.copy(), grad.copy()
+    start, beta, grad = beta, beta.copy(), grad.copy()
     inside = np.arange(len(block.variables))
     while len(inside):
         raise_if_stopped()
@@ -65,7 +65,24 @@ def polish(
         if not is_blocked.any():
             break
         inside = inside[~is_blocked]
+    free = block.variables[inside]
+    before = beta[free]
+    restore_sums(problem, beta, start, free)
+    grad += (block.columns[:, inside] @ (beta[free] - before))[problem.row]
     return beta, grad
+
+
+def restore_sums(
+    problem: DualProblem, beta: FloatVector, start: FloatVector, free: IntVector
+) -> None:
+    """Take back what rounding did to the group sums: long steps round coarsely."""
+    for g in range(problem.n_groups):
+        inside = problem.group == g
+        drift = float(np.sum(beta[inside] - start[inside]))
+        mine = free[problem.group[free] == g]
+        if len(mine):
+            even = beta[mine] - drift / len(mine)
+            beta[mine] = np.clip(even, problem.lower[mine], problem.upper[mine])
 
 
 def newton_step(K: FloatMatrix, slope: FloatVector, group: IntVector) -> FloatVector:
