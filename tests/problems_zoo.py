@@ -82,7 +82,7 @@ CALLED = RowsGram(lambda a, b: (1.0 + a @ b.T) ** 2, X, np.arange(N))
 
 
 def three_groups() -> DualProblem:
-    """What no machine has: three groups, kinks of all sizes, variables that are fixed."""
+    """What no machine has: three groups, kinks of all sizes, some variables fixed."""
     rng = np.random.default_rng(2)
     upper = rng.uniform(0.0, 2.0, size=N)
     upper[::7] = 0.0

@@ -45,7 +45,7 @@ def seconds_of(statement: str) -> float:
     return float(done.stdout)
 
 
-# ------------------------------------------------------------------------------- imports
+# ----------------------------------------------------------------------------- imports
 def test_import_of_the_package_imports_nothing_heavy() -> None:
     found = modules_after("import maxmargin; maxmargin.__version__; dir(maxmargin)")
 
@@ -124,7 +124,7 @@ def test_fit_leaves_no_files_behind(tmp_path: Path) -> None:
     assert young == []
 
 
-# ------------------------------------------------------------------------------- budgets
+# ----------------------------------------------------------------------------- budgets
 @pytest.mark.parametrize("path", SOURCES + TESTS, ids=lambda path: path.stem)
 def test_no_file_is_too_long(path: Path) -> None:
     assert len(path.read_text().splitlines()) <= MAX_LINES

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any, TypeVar
 
-from threadpoolctl import ThreadpoolController
+from threadpoolctl import OpenBLASController, ThreadpoolController
 
 T = TypeVar("T")
 
@@ -46,6 +46,7 @@ def _renew_after_fork() -> None:
     limit = _shared.limit
     _shared, _context = _Shared(), _Context()
     if limit is not None:
+        _take_control()
         limit.restore_original_limits()
 
 
@@ -66,6 +67,7 @@ def one_blas_thread() -> Iterator[None]:
     shared = _shared
     with shared.lock:
         if shared.n_inside == 0:
+            _take_control()
             shared.limit = _controller().limit(limits=1, user_api="blas")
         shared.n_inside += 1
     try:
@@ -74,6 +76,7 @@ def one_blas_thread() -> Iterator[None]:
         with shared.lock:
             shared.n_inside -= 1
             if shared.n_inside == 0:
+                _take_control()
                 shared.limit.restore_original_limits()
                 shared.limit = None
 
@@ -82,6 +85,19 @@ def one_blas_thread() -> Iterator[None]:
 def _controller() -> ThreadpoolController:
     """Found once: looking through the loaded libraries costs milliseconds."""
     return ThreadpoolController()
+
+
+def _take_control() -> None:
+    """Let this thread set BLAS's number: threadpoolctl heeds the first thread only."""
+    if hasattr(OpenBLASController, "clear_controlling_thread"):
+        OpenBLASController.clear_controlling_thread(force=True)
+
+
+def _limit_this_thread() -> None:
+    """Where BLAS counts threads for each caller, pool threads have one for good."""
+    for library in _controller().lib_controllers:
+        if getattr(library, "threading_layer", None) == "openmp":
+            library.set_num_threads(1)
 
 
 def raise_if_stopped() -> None:
@@ -157,7 +173,9 @@ def _pool() -> ThreadPoolExecutor:
     with _shared.lock:
         if _shared.pool is None:
             _shared.pool = ThreadPoolExecutor(
-                max_workers=max(1, count_cores() - 1), thread_name_prefix="maxmargin"
+                max_workers=max(1, count_cores() - 1),
+                thread_name_prefix="maxmargin",
+                initializer=_limit_this_thread,
             )
         return _shared.pool
 

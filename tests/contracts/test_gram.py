@@ -29,6 +29,7 @@ from maxmargin.kernels import (
 )
 from maxmargin.kernels import gram as gram_room
 from maxmargin.kernels.gram import call_kernel, gram_block, gram_of_function
+from maxmargin.kernels.source import NO_KIND, compute_row, keep_samples
 
 Floats = npt.NDArray[np.float64]
 
@@ -132,7 +133,9 @@ def test_vectors_agree_with_their_twin_on_few_rows(kernel: str, layout: str) -> 
     X = draw(12)
     gram = VectorGram(chosen, as_rows(LAYOUTS[layout](X)))
 
-    assert_close(gram_block(gram, np.arange(12), np.array([0, 3, 7])), twin(X, X[[0, 3, 7]]))
+    assert_close(
+        gram_block(gram, np.arange(12), np.array([0, 3, 7])), twin(X, X[[0, 3, 7]])
+    )
 
 
 @pytest.mark.usefixtures("stay_sparse")
@@ -200,18 +203,36 @@ def test_bytes_do_not_depend_on_the_number_of_threads(kernel: str, layout: str) 
     assert one.tobytes() == two.tobytes()
 
 
-@pytest.mark.usefixtures("stay_sparse")
-@pytest.mark.parametrize("layout", ["dense", "csr_matrix"])
+@pytest.mark.nojit
+@pytest.mark.boundscheck
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_whole_matrix_is_mirrored(kernel: str, layout: str) -> None:
+def test_compiled_rows_agree_with_their_twin(kernel: str, dtype: type) -> None:
     chosen, twin = KERNELS[kernel]
-    X = draw()
+    X = draw(20)
+    columns = np.array([3, 7, 7, 19])  # two variables may share a row
+    source = VectorGram(chosen, as_rows(X)).source(columns)
+    if source.kind == NO_KIND:
+        assert kernel in ("sharp rbf", "laplacian")
+        return
 
-    whole = VectorGram(chosen, as_rows(LAYOUTS[layout](X))).whole()
+    row, less = np.empty(4, dtype=dtype), np.empty(2, dtype=dtype)
+    compute_row(source, 1, row)
+    compute_row(keep_samples(source, np.array([1, 3])), 1, less)
 
-    assert_close(whole.K, twin(X, X))
-    assert np.array_equal(whole.K, whole.K.T)
-    assert np.abs(whole.K).max() <= whole.bound() * (1 + 1e-12)
+    rtol = 1e-10 if dtype is np.float64 else 1e-6
+    expected = twin(X[[7]], X[columns])[0]
+    np.testing.assert_allclose(row, expected, rtol=rtol, atol=1e-12)
+    expected = twin(X[[19]], X[[7, 19]])[0]
+    np.testing.assert_allclose(less, expected, rtol=rtol, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["sparse vectors", "matrix", "function"])
+@pytest.mark.usefixtures("stay_sparse")
+def test_only_dense_vectors_have_compiled_rows(kind: str) -> None:
+    gram, _ = make(kind, draw())
+
+    assert gram.source(np.arange(N)).kind == NO_KIND
 
 
 def test_small_sparse_sets_give_the_bytes_of_their_dense_twins() -> None:

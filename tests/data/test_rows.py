@@ -90,7 +90,9 @@ def test_distances(layout: str, power: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "index", [slice(2, 9), slice(0, 19), slice(15, 40), np.array([7, 1, 1, 18])], ids=str
+    "index",
+    [slice(2, 9), slice(0, 19), slice(15, 40), np.array([7, 1, 1, 18])],
+    ids=str,
 )
 @every_layout
 def test_take(layout: str, index: Any) -> None:

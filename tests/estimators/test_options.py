@@ -84,7 +84,7 @@ def test_no_warm_start_unless_asked_for() -> None:
     assert total_moves(machine.fit(X, y)) == before
 
 
-# ---------------------------------------------------------------------- being told about
+# ---------------------------------------------------------------------- told about it
 @every_machine
 def test_callback_is_told_about_every_problem(machine: Any) -> None:
     told: list[Progress] = []
@@ -155,7 +155,9 @@ def test_bytes_do_not_depend_on_n_jobs(machine: Any, layout: Any) -> None:
     X, y = draw(700, 4)
     X = layout(X)
 
-    fitted = [clone(machine).set_params(n_jobs=n).fit(X, y) for n in (1, 2, 4, -1, None)]
+    fitted = [
+        clone(machine).set_params(n_jobs=n).fit(X, y) for n in (1, 2, 4, -1, None)
+    ]
 
     for other in fitted[1:]:
         for name in ("support_", "intercept_", "n_iter_", "objective_"):

@@ -66,7 +66,9 @@ def tiles(dtype: type) -> tuple[Floats, Floats, npt.NDArray, slice]:
     return A, B, np.full((7, 8), 9.0, dtype=dtype), (slice(2, 6), slice(3, 8))
 
 
-def assert_tile(out: npt.NDArray, inside: tuple[slice, slice], expected: Floats) -> None:
+def assert_tile(
+    out: npt.NDArray, inside: tuple[slice, slice], expected: Floats
+) -> None:
     """The tile holds the values, and nothing else has been written."""
     rtol = 1e-12 if out.dtype == np.float64 else 1e-7
     np.testing.assert_allclose(out[inside], expected, rtol=rtol, atol=1e-15)

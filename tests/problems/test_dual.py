@@ -216,7 +216,9 @@ def test_c_svc_statement() -> None:
 
 
 def test_nu_svc_statement() -> None:
-    problem = nu_svc(np.array([1.0, -1.0, 1.0, -1.0]), np.array([1.0, 2.0, 3.0, 4.0]), 0.4)
+    problem = nu_svc(
+        np.array([1.0, -1.0, 1.0, -1.0]), np.array([1.0, 2.0, 3.0, 4.0]), 0.4
+    )
 
     assert np.array_equal(problem.lower, [0.0, -2.0, 0.0, -4.0])
     assert np.array_equal(problem.upper, [1.0, 0.0, 3.0, 0.0])

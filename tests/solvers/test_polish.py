@@ -117,7 +117,9 @@ def test_polish_reaches_rounding(name: str) -> None:
     assert kkt_violation(case.problem, better, after) <= 1e-12
 
 
-@pytest.mark.parametrize("case", [c for c in CASES if zoo.is_convex(c)], ids=lambda c: c.name)
+@pytest.mark.parametrize(
+    "case", [c for c in CASES if zoo.is_convex(c)], ids=lambda c: c.name
+)
 def test_solver_with_polish_reaches_rounding(case: Case) -> None:
     solution = solve(case.problem, case.gram, Options(tol=1e-3))
 

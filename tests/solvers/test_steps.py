@@ -66,7 +66,9 @@ def assert_in_box(work: Work) -> None:
     assert np.all((work.lower <= work.beta) & (work.beta <= work.upper))
 
 
-def assert_no_grid_point_is_better(reached: float, others: Floats, gained: float) -> None:
+def assert_no_grid_point_is_better(
+    reached: float, others: Floats, gained: float
+) -> None:
     assert reached <= others.min() + 1e-10
     assert reached <= 0.0
     assert gained == pytest.approx(-reached, abs=1e-10)

@@ -57,7 +57,7 @@ def violations(work: Work) -> list[float]:
 
 @every_size
 def test_worst_group_and_its_pair(n: int, n_groups: int) -> None:
-    work, K = draw(n, n_groups)
+    work, _ = draw(n, n_groups)
     found = violations(work)
     expected = int(np.argmax(found))
     inside = slice(work.start[expected], work.start[expected + 1])

@@ -73,20 +73,20 @@ class KernelMachine(BaseEstimator):
 
     def _fit_checked(self, X: Any, y: Any, sample_weight: Any) -> dict[str, Any]:
         training = check_training_set(self, X, y, sample_weight)
+        X = training.X
         targets = self._check_targets(y, training)
         with one_blas_thread():
             kernel = resolve_kernel(self, training)
             gram = make_gram(self, kernel, training, self._n_threads())
             fitted = self._solve(gram, targets, training)
         check_finite(np.append(fitted["_intercept_"], fitted["_dual_coef_"]))
-        support = fitted["support_"]
-        fitted["support_vectors_"] = _support_vectors(kernel, training.X, support)
+        fitted["support_vectors_"] = _support_vectors(kernel, X, fitted["support_"])
         if training.is_sparse:
-            fitted["_dual_coef_"] = sp.csr_matrix(fitted["_dual_coef_"])
+            as_sparse = sp.csr_array if isinstance(X, sp.sparray) else sp.csr_matrix
+            fitted["_dual_coef_"] = as_sparse(fitted["_dual_coef_"])
         fitted["_kernel"], fitted["_sparse"] = kernel, training.is_sparse
         fitted["_gamma"] = getattr(kernel, "gamma", 0.0)
-        fitted["_training"] = training.X if callable(self.kernel) else None
-        X = training.X
+        fitted["_training"] = X if callable(self.kernel) else None
         fitted["shape_fit_"] = X.shape if hasattr(X, "shape") else (len(X),)
         return self._with_public_signs(fitted)
 

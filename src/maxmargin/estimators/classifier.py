@@ -157,7 +157,7 @@ class PairwiseClassifier(ClassifierMixin, KernelMachine):
             f"{names[j]!r} vanishes, so that their machine decides nothing: "
             "raise nu, choose a kernel that can tell them apart, or use SVC."
             for (i, j), machine in zip(labels.pairs(), pairs.machines, strict=True)
-            if machine.has_vanished
+            if machine.has_vanished and machine.solution.status.rank <= 1
         ]
         return kept | _as_attributes(pairs, training, shape)
 

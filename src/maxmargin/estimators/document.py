@@ -24,10 +24,10 @@ PARAMETERS = {
     "probability": "bool|Not available yet: True raises NotImplementedError.",
     "tol": "float > 0|Largest violation of the KKT conditions at the end, in float64; "
     "LIBSVM's stopping rule.",
-    "cache_size": "'auto' or float|Most memory for kernel values, in MB; everything "
-    "the solver keeps of the kernel counts. 'auto' allows a quarter of the machine's "
-    "memory, and no more is taken than the whole kernel needs. Two rows are kept in "
-    "any case.",
+    "cache_size": "'auto' or float|Most memory for the kernel rows that are kept, in "
+    "MB, over all problems solved at once. 'auto' allows a quarter of the memory there "
+    "is, and no more is taken than the whole kernel needs. Two rows are kept in any "
+    "case; blocks of at most 32 MB come and go besides.",
     "class_weight": "dict, 'balanced' or None|Factor on the weight of every sample of "
     "a class; 'balanced' gives all classes the same total weight.",
     "verbose": "bool|Print a line of progress now and then.",
@@ -47,7 +47,8 @@ PARAMETERS = {
     "warm_start": "bool|Start from where the last fit ended, if the samples, features "
     "and classes are the same; otherwise from zero, with a warning.",
     "callback": "callable or None|Called about ten times a second, and at the end, "
-    "with n_iter, violation, objective, n_active, cache_hits and cache_misses.",
+    "with n_iter, violation, objective, n_active, cache_hits and cache_misses of a "
+    "problem; with several pairs of classes, from several threads.",
     "n_jobs": "int or None|Threads. None or -1 is all cores, but one inside a joblib "
     "worker. The answer does not depend on it by a single byte.",
 }

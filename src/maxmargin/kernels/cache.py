@@ -1,6 +1,8 @@
 """Which rows of K are kept, and which one makes room? (LRU, as in LIBSVM.)"""
 
 import os
+from contextlib import suppress
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +15,10 @@ NOBODY = -1
 MIN_SLOTS = 2  # a pair of variables needs two rows at once
 MEMORY_SHARE = 0.25  # of physical memory, for cache_size="auto"
 UNKNOWN_MEMORY = 4 << 30  # assumed where the system does not tell
+CONTAINER_LIMITS = (  # of Linux, in its second and its first form
+    "/sys/fs/cgroup/memory.max",
+    "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+)
 
 
 class RowCache(NamedTuple):
@@ -32,12 +38,21 @@ class RowCache(NamedTuple):
 
 
 def default_cache_bytes() -> int:
-    """A quarter of the machine's memory: the ceiling of cache_size="auto"."""
+    """A quarter of the memory there is: the ceiling of cache_size="auto"."""
     try:
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
         memory = UNKNOWN_MEMORY
-    return int(MEMORY_SHARE * memory)
+    return int(MEMORY_SHARE * min([memory, *_container_limits()]))
+
+
+def _container_limits() -> list[int]:
+    """What a container may use, if it says so; "max" is no limit."""
+    limits = []
+    for path in CONTAINER_LIMITS:
+        with suppress(OSError, ValueError):
+            limits.append(int(Path(path).read_text()))
+    return limits
 
 
 def make_cache(n_rows: int, n_columns: int, dtype: DTypeLike, n_bytes: int) -> RowCache:

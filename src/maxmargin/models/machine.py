@@ -6,7 +6,7 @@ import numpy as np
 
 from maxmargin.kernels.gram import Gram
 from maxmargin.problems import DualProblem, project_start
-from maxmargin.solvers import Options, Solution, solve
+from maxmargin.solvers import Options, Solution, Status, solve
 from maxmargin.typing import FloatVector
 
 CANCELLED = 1e-14  # relative: what rounding leaves of a difference that is zero
@@ -68,7 +68,9 @@ def fit_margin(
 
 
 def _is_noise(margin: float, gram: Gram, solution: Solution) -> bool:
-    """Whether a margin cannot be told from zero."""
+    """Whether a margin cannot be told from zero, as far as the solver got."""
+    if solution.status not in (Status.CONVERGED, Status.PRECISION_LIMIT):
+        return margin <= 0.0
     largest = float(np.abs(gram.diagonal()).max())
     rounding = CANCELLED * largest * float(np.abs(solution.beta).sum())
     return margin <= max(rounding, solution.violation)

@@ -14,6 +14,7 @@ import numpy as np
 from maxmargin.typing import BoolVector, FloatVector, IntVector
 
 NO_GROUP = -1  # a variable that no equality binds: machines without intercept
+SAME_SUM = 1e-13  # relative: sums no further apart are equal up to rounding
 BISECTIONS = 200  # halvings that bring a shift below the spacing of float64
 
 
@@ -146,8 +147,8 @@ def _shift_to_sum(
     beta: FloatVector, lower: FloatVector, upper: FloatVector, total: float
 ) -> FloatVector:
     """clip(beta + shift) whose sum is `total`, the shift found by bisection."""
-    if beta.sum() == total:
-        return beta
+    if abs(beta.sum() - total) <= SAME_SUM * np.abs(beta).sum():
+        return beta  # a shift would only push variables off their bounds
     reach = abs(total - beta.sum()) + np.abs(beta).max()
     low, high = -reach, reach
     while np.clip(beta + low, lower, upper).sum() > total:
