@@ -7,7 +7,6 @@ wrong and leaves nothing half-fitted behind.
 
 from __future__ import annotations
 
-import re
 import signal
 import warnings
 from collections.abc import Iterator
@@ -148,14 +147,11 @@ def test_every_feature_constant(machine: Any, value: float, kernel: str) -> None
     assert np.ptp(fitted.predict(X)) == 0
 
 
-def test_nu_svc_without_any_margin_is_right_or_refused() -> None:
+def test_nu_svc_without_any_margin_says_so() -> None:
     X, y = np.ones((12, 3)), np.arange(12) % 2
-    machine = NuSVC(nu=0.5)
-    try:
-        naive.assert_optimal(machine.fit(X, y), X, y)
-    except ValueError as error:
-        assert re.search("finite|margin", str(error))
-        assert_unfitted(machine)
+    with pytest.warns(UserWarning, match="margin between classes 0 and 1 vanishes"):
+        machine = NuSVC(nu=0.5).fit(X, y)
+    assert np.isfinite(machine.decision_function(X)).all()
 
 
 @every_machine

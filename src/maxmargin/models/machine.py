@@ -1,6 +1,6 @@
 """What does a solved dual problem say about the machine? One reading per machine."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -9,6 +9,8 @@ from maxmargin.problems import DualProblem, project_start
 from maxmargin.solvers import Options, Solution, Status, solve
 from maxmargin.typing import FloatVector
 
+MARGIN_SHARE = 0.01  # of the margin of nu-SVC that the violation may be
+MAX_REFINEMENTS, REFINEMENT = 3, 1e-3  # how often tol is made finer, and by how much
 CANCELLED = 1e-14  # relative: what rounding leaves of a difference that is zero
 
 
@@ -48,8 +50,12 @@ def fit_margin(
     options: Options,
     start: FloatVector | None = None,
 ) -> Machine:
-    """nu-SVC: the two levels are the margins', and half their distance becomes 1."""
-    solution = _solve(problem, gram, options, start)
+    """nu-SVC: the two levels are the margins', and half their distance becomes 1.
+
+    What is left of the violation is divided by the margin too: where tol would be
+    too coarse for a small margin, the solver goes on with a finer one.
+    """
+    solution = _solve_finely(problem, gram, options, start)
     upper, lower = solution.level
     margin, middle = 0.5 * float(upper - lower), 0.5 * float(upper + lower)
     if abs(middle) <= CANCELLED * (abs(upper) + abs(lower)):
@@ -67,13 +73,31 @@ def fit_margin(
     )
 
 
+def _solve_finely(
+    problem: DualProblem, gram: Gram, options: Options, start: FloatVector | None
+) -> Solution:
+    solution = _solve(problem, gram, options, start)
+    for _ in range(MAX_REFINEMENTS):
+        margin = 0.5 * float(solution.level[0] - solution.level[1])
+        is_fine = solution.violation <= MARGIN_SHARE * abs(margin)
+        if is_fine or solution.status is not Status.CONVERGED:
+            break
+        options = replace(options, tol=REFINEMENT * options.tol)
+        finer = _solve(problem, gram, options, solution.beta)
+        n_iter = solution.n_iter + finer.n_iter
+        if finer.status is not Status.CONVERGED:
+            return replace(solution, n_iter=n_iter)
+        solution = replace(finer, n_iter=n_iter)
+    return solution
+
+
 def _is_noise(margin: float, gram: Gram, solution: Solution) -> bool:
     """Whether a margin cannot be told from zero, as far as the solver got."""
     if solution.status not in (Status.CONVERGED, Status.PRECISION_LIMIT):
-        return margin <= 0.0
+        return margin == 0.0
     largest = float(np.abs(gram.diagonal()).max())
     rounding = CANCELLED * largest * float(np.abs(solution.beta).sum())
-    return margin <= max(rounding, solution.violation)
+    return abs(margin) <= max(rounding, solution.violation)
 
 
 def fit_tube(
