@@ -13,7 +13,8 @@ class Status(Enum):
     CONVERGED = "The KKT violation is at most tol, in float64."
     PRECISION_LIMIT = (
         "Rounding in float64 hides what is left of the violation: scale the features, "
-        "or lower C or the range of the kernel, or raise tol."
+        "lower C or the range of the kernel, or raise tol. With C=inf, perhaps no "
+        "solution meets every constraint."
     )
     TIME_LIMIT = "Stopped at time_limit: raise it, raise tol, or scale the features."
     MAX_ITER = "Stopped at max_iter: raise it, raise tol, or scale the features."
