@@ -45,10 +45,9 @@ class RowsAtHand:
 
     def _everything(self, K: KernelMatrix) -> RowCache:
         """All rows at once, so that nothing is ever fetched."""
-        K = np.ascontiguousarray(K, dtype=np.float64)
         if not np.array_equal(self._row, np.arange(self.gram.n)):
             K = K[:, self._row]
-        return hold_all(np.ascontiguousarray(K))
+        return hold_all(np.require(K, np.float64, ["C", "W"]))
 
     @property
     def n_hits(self) -> int:
