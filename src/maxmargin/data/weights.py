@@ -15,11 +15,3 @@ def counted_samples(weight: FloatVector) -> IntVector:
             "sample_weight must be positive."
         )
     return kept
-
-
-def weighted_variance(
-    total: float, total_of_squares: float, weight_of_entries: float
-) -> float:
-    """E[x²] - E[x]² from sums over all entries of a matrix."""
-    mean = total / weight_of_entries
-    return total_of_squares / weight_of_entries - mean * mean

@@ -1,6 +1,5 @@
 """What do the five kernel machines share at the surface?"""
 
-import time
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
@@ -85,6 +84,7 @@ class KernelMachine(BaseEstimator):
             as_sparse = sp.csr_array if isinstance(X, sp.sparray) else sp.csr_matrix
             fitted["_dual_coef_"] = as_sparse(fitted["_dual_coef_"])
         fitted["_kernel"], fitted["_sparse"] = kernel, training.is_sparse
+        fitted["_fitted_kernel"] = self.kernel
         fitted["_gamma"] = getattr(kernel, "gamma", 0.0)
         fitted["_training"] = X if callable(self.kernel) else None
         fitted["shape_fit_"] = X.shape if hasattr(X, "shape") else (len(X),)
@@ -101,7 +101,7 @@ class KernelMachine(BaseEstimator):
     def _solve(self, gram: Gram, targets: Any, training: TrainingSet) -> dict[str, Any]:
         raise NotImplementedError
 
-    def _options(self, n_problems: int) -> Options:
+    def _options(self, training: TrainingSet, n_problems: int = 1) -> Options:
         """The solver's options; the cache is shared by all problems solved at once.
 
         Its share depends on the machine and not on n_jobs, so that n_jobs cannot
@@ -115,7 +115,7 @@ class KernelMachine(BaseEstimator):
             tol=float(self.tol),
             max_iter=int(self.max_iter),
             time_limit=self.time_limit,
-            started=time.monotonic(),
+            started=training.started,
             working_set=WORKING_SETS[self.working_set],
             shrinking=bool(self.shrinking),
             cache_bytes=n_bytes // min(n_problems, count_cores()),
@@ -186,7 +186,7 @@ class KernelMachine(BaseEstimator):
         check_is_fitted(self)
         X = check_samples(self, X, reset=False)
         name = type(self).__name__
-        if sp.issparse(X) and not self._sparse and not callable(self.kernel):
+        if sp.issparse(X) and not self._sparse and not callable(self._fitted_kernel):
             raise InvalidInput(
                 f"cannot use sparse input in {name!r} trained on dense data: pass "
                 "X.toarray(), or fit on sparse data."
@@ -201,14 +201,23 @@ class KernelMachine(BaseEstimator):
 
     def _kernel_sums(self, X: Any, parts: list[Part]) -> list[FloatMatrix]:
         """Kernel sums of checked samples, one matrix per part."""
-        with one_blas_thread():
-            if callable(self.kernel):
-                source = MatrixSum(self.support_, self._training)
-                return source.of_function(self.kernel, X, parts)
-            if self._kernel is None:
-                return MatrixSum(self.support_).of_matrix(X, parts)
-            sums = KernelSum(self._kernel, as_rows(self.support_vectors_))
-            return sums.of(as_rows(X), parts, self._n_threads())
+        with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
+            sums = self._unchecked_sums(X, parts)
+        if not all(np.isfinite(total).all() for total in sums):
+            raise InvalidInput(
+                "Decision values are not finite: X holds values so large that the "
+                "kernel overflows; scale the features as for fit."
+            )
+        return sums
+
+    def _unchecked_sums(self, X: Any, parts: list[Part]) -> list[FloatMatrix]:
+        if callable(self._fitted_kernel):
+            source = MatrixSum(self.support_, self._training)
+            return source.of_function(self._fitted_kernel, X, parts)
+        if self._kernel is None:
+            return MatrixSum(self.support_).of_matrix(X, parts)
+        sums = KernelSum(self._kernel, as_rows(self.support_vectors_))
+        return sums.of(as_rows(X), parts, self._n_threads())
 
     def _dense_dual_coef(self) -> FloatMatrix:
         coef = self._dual_coef_
@@ -221,6 +230,7 @@ class KernelMachine(BaseEstimator):
         """Weights of the features, for kernel="linear"; read-only."""
         if self.kernel != "linear":
             raise AttributeError("coef_ is only available when using a linear kernel")
+        check_is_fitted(self)
         coef = self._linear_weights()
         (coef.data if sp.issparse(coef) else coef).flags.writeable = False
         return coef
@@ -246,7 +256,7 @@ class OneProblem(KernelMachine):
         shape = (count_samples(X), n_features, training.kept.tobytes())
         start = self._start(shape)
         machine = self._fit_machine(
-            gram, targets, training.weight, start[0] if start else None
+            gram, targets, training, start[0] if start else None
         )
         solution = machine.solution
         inside = np.flatnonzero(machine.coef)
@@ -262,14 +272,13 @@ class OneProblem(KernelMachine):
             "dual_gap_": machine.gap,
             "kkt_violation_": solution.violation,
             "_warm": (shape, [solution.beta]),
-            "_largest": float(np.abs(gram.diagonal()).max()),
         }
 
     def _fit_machine(
         self,
         gram: Gram,
         targets: Any,
-        weight: FloatVector,
+        training: TrainingSet,
         start: FloatVector | None,
     ) -> Machine:
         raise NotImplementedError

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from maxmargin.data.labels import Labels, encode_labels
 from maxmargin.errors import InvalidInput
 from maxmargin.estimators.base import KernelMachine
-from maxmargin.estimators.inputs import TrainingSet
+from maxmargin.estimators.inputs import TrainingSet, require_targets
 from maxmargin.kernels.gram import Gram, count_samples
 from maxmargin.models import Machine, fit_pairs, vote
 from maxmargin.models.multiclass import PairMachines, class_parts, pair_decisions
@@ -99,6 +99,7 @@ class PairwiseClassifier(ClassifierMixin, KernelMachine):
         self, y: Any, training: TrainingSet
     ) -> tuple[Labels, FloatVector, dict[str, Any]]:
         """Labels of the samples that count, their weights, and what to keep of them."""
+        require_targets(self, y)
         y = column_or_1d(y, warn=True)
         every = encode_labels(y)
         check_classification_targets(y)
@@ -142,7 +143,7 @@ class PairwiseClassifier(ClassifierMixin, KernelMachine):
             labels.code.tobytes(),
         )
         start = self._start(shape)
-        options = self._options(len(labels.pairs()))
+        options = self._options(training, len(labels.pairs()))
 
         def fit_pair(
             gram: Gram, y: FloatVector, rows: IntVector, number: int

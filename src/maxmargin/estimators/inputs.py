@@ -1,5 +1,6 @@
 """What did the user hand in? Checked, sorted out, and turned into a Gram matrix."""
 
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,12 +13,13 @@ from sklearn.utils.validation import (
 )
 
 from maxmargin.data.rows import as_rows
-from maxmargin.data.weights import counted_samples, weighted_variance
+from maxmargin.data.weights import counted_samples
 from maxmargin.errors import InvalidInput
 from maxmargin.kernels import RBF, Gram, Kernel, Laplacian, Linear, Polynomial, Sigmoid
 from maxmargin.kernels.gram import (
     MatrixGram,
     VectorGram,
+    check_symmetric,
     count_samples,
     gram_of_function,
 )
@@ -35,6 +37,7 @@ class TrainingSet:
     kept: IntVector  # rows of positive weight
     weight: FloatVector  # of the kept rows
     is_sparse: bool
+    started: float  # on the monotonic clock
 
     @property
     def is_whole(self) -> bool:
@@ -43,9 +46,10 @@ class TrainingSet:
 
 def check_samples(estimator: Any, X: Any, *, reset: bool) -> Any:
     """X as a C-ordered float array or CSR matrix; untouched for a callable kernel."""
-    if callable(estimator.kernel):
+    kernel = estimator.kernel if reset else estimator._fitted_kernel
+    if callable(kernel):
         return X
-    if reset and sp.issparse(X) and estimator.kernel == "precomputed":
+    if reset and sp.issparse(X) and kernel == "precomputed":
         raise TypeError(
             "Sparse precomputed kernels are not supported: pass K.toarray()."
         )
@@ -68,10 +72,13 @@ def check_training_set(
     estimator: Any, X: Any, y: Any, sample_weight: Any
 ) -> TrainingSet:
     """Everything fit needs to know about X and the weights, or a clear error."""
+    started = time.monotonic()
     X = check_samples(estimator, X, reset=True)
     if y is not None:
         check_consistent_length(X, y)
     n = count_samples(X)
+    if n == 0:
+        raise InvalidInput("Found no samples in X, while a minimum of 1 is required.")
     if estimator.kernel == "precomputed" and X.shape[1] != n:
         raise InvalidInput(
             "Precomputed matrix must be a square matrix. Input is a "
@@ -80,7 +87,16 @@ def check_training_set(
     weight = check_weights(sample_weight, n)
     kept = counted_samples(weight)
     is_sparse = sp.issparse(X) and not callable(estimator.kernel)
-    return TrainingSet(X, kept, weight[kept], is_sparse)
+    return TrainingSet(X, kept, weight[kept], is_sparse, started)
+
+
+def require_targets(estimator: Any, y: Any) -> None:
+    """Say so where y was left out, in scikit-learn's words."""
+    if y is None:
+        raise InvalidInput(
+            f"This {type(estimator).__name__} estimator requires y to be passed, but "
+            "the target y is None."
+        )
 
 
 def check_weights(sample_weight: Any, n: int) -> FloatVector:
@@ -131,8 +147,9 @@ def _variance(training: TrainingSet) -> float:
     if training.is_sparse:
         values = X.data.astype(np.float64)
         per_value = np.repeat(weight, np.diff(X.indptr))
-        squares = float(per_value @ values**2)
-        return max(weighted_variance(float(per_value @ values), squares, mass), 0.0)
+        mean = float(per_value @ values) / mass
+        zeros = mass - float(per_value.sum())
+        return (float(per_value @ (values - mean) ** 2) + zeros * mean**2) / mass
     X = X.astype(np.float64, copy=False)
     mean = float(weight @ X.sum(axis=1)) / mass
     return float(weight @ np.square(X - mean).sum(axis=1)) / mass
@@ -146,6 +163,7 @@ def make_gram(
     if callable(estimator.kernel):
         return gram_of_function(estimator.kernel, X, kept)
     if kernel is None:
+        check_symmetric(X)
         return MatrixGram(X if training.is_whole else X[np.ix_(kept, kept)])
     rows = as_rows(X if training.is_whole else X[kept])
     return VectorGram(kernel, rows, n_threads)

@@ -91,11 +91,15 @@ class OneClassSVM(OutlierMixin, OneProblem):
         self,
         gram: Gram,
         targets: Any,
-        weight: FloatVector,
+        training: TrainingSet,
         start: FloatVector | None,
     ) -> Machine:
-        problem = one_class(weight, float(self.nu))
-        return fit_decision(problem, gram, self._options(1), start)
+        problem = one_class(training.weight, float(self.nu))
+        return fit_decision(problem, gram, self._options(training), start)
+
+    def _solve(self, gram: Gram, targets: Any, training: TrainingSet) -> dict[str, Any]:
+        fitted = super()._solve(gram, targets, training)
+        return fitted | {"_largest": float(np.abs(gram.diagonal()).max())}
 
     def _with_public_signs(self, fitted: dict[str, Any]) -> dict[str, Any]:
         fitted = super()._with_public_signs(fitted)

@@ -8,6 +8,7 @@ import numpy as np
 
 from maxmargin.errors import InvalidInput, NotAvailable
 
+MAX_DEGREE = 10_000
 KERNELS = ("linear", "poly", "rbf", "sigmoid", "laplacian", "precomputed")
 
 
@@ -19,8 +20,12 @@ class Rule(NamedTuple):
 
 
 def _is_real(value: Any) -> bool:
-    is_number = isinstance(value, Real) and not isinstance(value, bool | np.bool_)
-    return is_number and not np.isnan(float(value))
+    if not isinstance(value, Real) or isinstance(value, bool | np.bool_):
+        return False
+    try:
+        return not np.isnan(float(value))
+    except OverflowError:
+        return False
 
 
 def _is_int(value: Any) -> bool:
@@ -44,7 +49,10 @@ RULES = {
         lambda v: _is_real(v) and 0 <= v < np.inf, "a finite number, 0 or above"
     ),
     "tol": Rule(lambda v: _is_real(v) and 0 < v < np.inf, "a finite number above 0"),
-    "degree": Rule(lambda v: _is_int(v) and v >= 0, "a whole number, 0 or above"),
+    "degree": Rule(
+        lambda v: _is_int(v) and 0 <= v <= MAX_DEGREE,
+        f"a whole number from 0 to {MAX_DEGREE}",
+    ),
     "gamma": Rule(
         lambda v: v in ("scale", "auto") if isinstance(v, str) else _is_gamma(v),
         "'scale', 'auto' or a finite number, 0 or above",
@@ -55,8 +63,8 @@ RULES = {
         f"one of {', '.join(KERNELS)}, or a function of two sets of samples",
     ),
     "cache_size": Rule(
-        lambda v: v == "auto" if isinstance(v, str) else _is_real(v) and v > 0,
-        "'auto' or a number of MB above 0",
+        lambda v: v == "auto" if isinstance(v, str) else _is_real(v) and 0 < v < np.inf,
+        "'auto' or a finite number of MB above 0",
     ),
     "max_iter": Rule(
         lambda v: _is_int(v) and v >= -1, "a whole number, or -1 for the default limit"
@@ -73,11 +81,17 @@ RULES = {
     "working_set": _one_of("second_order", "first_order"),
     "decision_function_shape": _one_of("ovr", "ovo"),
     "shrinking": YES_OR_NO,
+    "probability": YES_OR_NO,
+    "verbose": Rule(
+        lambda v: _is_bool(v) or (_is_int(v) and v >= 0), "True, False or a number"
+    ),
     "break_ties": YES_OR_NO,
     "fit_intercept": YES_OR_NO,
     "warm_start": YES_OR_NO,
     "class_weight": Rule(
-        lambda v: v is None or isinstance(v, dict) or v == "balanced",
+        lambda v: (
+            v is None or isinstance(v, dict) or (isinstance(v, str) and v == "balanced")
+        ),
         "None, 'balanced' or a dict of label: weight",
     ),
 }
@@ -97,7 +111,7 @@ def check_parameters(estimator: Any) -> None:
                 f"The {parameter!r} parameter of {name} must be {rule.words}, "
                 f"got {value!r}."
             )
-    if getattr(estimator, "probability", False) is True:
+    if getattr(estimator, "probability", False):
         raise NotAvailable(
             f"{name}(probability=True) is not available yet. Wrap the classifier "
             "instead: sklearn.calibration.CalibratedClassifierCV"

@@ -94,7 +94,7 @@ class SVC(PairwiseClassifier):
         start: FloatVector | None,
     ) -> Machine:
         has_intercept = bool(self.fit_intercept)
-        problem = c_svc(y, self.C * weight, has_intercept=has_intercept)
+        problem = c_svc(y, float(self.C) * weight, has_intercept=has_intercept)
         return fit_decision(problem, gram, options, start)
 
 
@@ -165,7 +165,8 @@ class NuSVC(PairwiseClassifier):
         for i, j in labels.pairs():
             rows = (labels.code == i) | (labels.code == j)
             sign = np.where(labels.code[rows] == i, 1.0, -1.0)
-            check_nu(sign, weight[rows], float(self.nu))
+            names = f"classes {labels.classes[i]} and {labels.classes[j]}"
+            check_nu(sign, weight[rows], float(self.nu), names)
         return targets
 
     def _refuse_single_class(self) -> None:

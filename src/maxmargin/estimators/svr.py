@@ -8,7 +8,7 @@ from sklearn.utils.validation import _check_y, column_or_1d
 
 from maxmargin.estimators.base import OneProblem
 from maxmargin.estimators.document import documented
-from maxmargin.estimators.inputs import TrainingSet
+from maxmargin.estimators.inputs import TrainingSet, require_targets
 from maxmargin.kernels.gram import Gram
 from maxmargin.models import Machine, fit_decision, fit_tube
 from maxmargin.problems import epsilon_svr, nu_svr
@@ -40,6 +40,7 @@ class _Regressor(RegressorMixin, OneProblem):
         return self._decision(X)
 
     def _check_targets(self, y: Any, training: TrainingSet) -> FloatVector:
+        require_targets(self, y)
         y = _check_y(column_or_1d(y, warn=True), y_numeric=True, estimator=self)
         targets: FloatVector = y.astype(np.float64)[training.kept]
         return targets
@@ -102,16 +103,16 @@ class SVR(_Regressor):
         self,
         gram: Gram,
         targets: Any,
-        weight: FloatVector,
+        training: TrainingSet,
         start: FloatVector | None,
     ) -> Machine:
         problem = epsilon_svr(
             targets,
-            self.C * weight,
+            float(self.C) * training.weight,
             float(self.epsilon),
             has_intercept=bool(self.fit_intercept),
         )
-        return fit_decision(problem, gram, self._options(1), start)
+        return fit_decision(problem, gram, self._options(training), start)
 
 
 @documented()
@@ -168,8 +169,8 @@ class NuSVR(_Regressor):
         self,
         gram: Gram,
         targets: Any,
-        weight: FloatVector,
+        training: TrainingSet,
         start: FloatVector | None,
     ) -> Machine:
-        problem = nu_svr(targets, self.C * weight, float(self.nu))
-        return fit_tube(problem, gram, self._options(1), start)
+        problem = nu_svr(targets, float(self.C) * training.weight, float(self.nu))
+        return fit_tube(problem, gram, self._options(training), start)

@@ -125,15 +125,15 @@ class Laplacian(NamedTuple):
 Kernel: TypeAlias = Linear | Polynomial | RBF | ExactRBF | Sigmoid | Laplacian
 
 
-def suited_to(kernel: Kernel, *sets: Rows) -> Kernel:
+def suited_to(kernel: Kernel, rows: Rows) -> Kernel:
     """The same kernel, computed from differences where dot products would not do.
 
     Distances from dot products are exact to rounding of the largest squared norm; a
     large gamma would make that rounding visible.
     """
-    if not isinstance(kernel, RBF):
+    if not isinstance(kernel, RBF) or not len(rows):
         return kernel
-    largest = max(float(rows.squared_norms().max()) for rows in sets if len(rows))
+    largest = float(rows.squared_norms().max())
     if 2.0 * kernel.gamma * largest > EXACT_FROM:
         return ExactRBF(kernel.gamma)
     return kernel

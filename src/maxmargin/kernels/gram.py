@@ -23,6 +23,8 @@ from maxmargin.typing import FloatMatrix, FloatVector, IntVector, KernelMatrix
 TILE_ROWS = 64
 TILE_ENTRIES = 1 << 16  # a tile of float64 fits the second-level cache
 SOURCE_VALUES = 1 << 18  # 2 MB of samples: beyond, blocks of rows by BLAS are faster
+SYMMETRY_ROWS = 256  # compared at a time
+ASYMMETRY = 1e-5  # of the largest value: more than rounding, in float32 too
 CALL_ENTRIES = 1 << 23  # a callable kernel is asked for at most this many values
 
 
@@ -156,15 +158,19 @@ class RowsGram:
         self, function: Callable[[Any, Any], Any], X: Any, index: IntVector
     ) -> None:
         self.n, self.function, self.X, self.index = len(index), function, X, index
+        self._diagonal: FloatVector | None = None
 
     def diagonal(self) -> FloatVector:
-        everything = np.arange(self.n)
-        step = self._rows_per_call()
-        parts = [
-            gram_block(self, part, everything)[np.arange(len(part)), part]
-            for part in np.split(everything, np.arange(step, self.n, step))
-        ]
-        return np.concatenate(parts)
+        """K_ii, asked for once: it takes all rows to find them."""
+        if self._diagonal is None:
+            everything = np.arange(self.n)
+            step = self._rows_per_call()
+            parts = [
+                gram_block(self, part, everything)[np.arange(len(part)), part]
+                for part in np.split(everything, np.arange(step, self.n, step))
+            ]
+            self._diagonal = np.concatenate(parts)
+        return self._diagonal
 
     def bound(self) -> float:
         return np.inf
@@ -182,7 +188,9 @@ class RowsGram:
         return no_source()
 
     def take(self, index: IntVector) -> "RowsGram":
-        return RowsGram(self.function, self.X, self.index[index])
+        taken = RowsGram(self.function, self.X, self.index[index])
+        taken._diagonal = self.diagonal()[index]
+        return taken
 
     def _rows_per_call(self) -> int:
         return max(1, CALL_ENTRIES // count_samples(self.X))
@@ -193,9 +201,25 @@ def gram_of_function(
 ) -> Gram:
     """Ask once where the answer is small, row by row otherwise."""
     n = count_samples(X)
-    if n * n <= CALL_ENTRIES:
-        return MatrixGram(call_kernel(function, X, X)[np.ix_(index, index)])
-    return RowsGram(function, X, index)
+    if n * n > CALL_ENTRIES:
+        return RowsGram(function, X, index)
+    K = call_kernel(function, X, X)
+    check_symmetric(K)
+    return MatrixGram(K[np.ix_(index, index)])
+
+
+def check_symmetric(K: KernelMatrix) -> None:
+    """A kernel of (x, z) is that of (z, x): otherwise nothing is being minimised."""
+    largest = float(max(K.max(), -K.min()))
+    for first in range(0, len(K), SYMMETRY_ROWS):
+        part = slice(first, first + SYMMETRY_ROWS)
+        difference = float(np.abs(K[part] - K[:, part].T).max())
+        if difference > ASYMMETRY * largest:
+            raise InvalidInput(
+                "The kernel matrix must be symmetric, but K[i, j] and K[j, i] differ "
+                f"by up to {difference:.3g} in rows {first} to "
+                f"{min(first + SYMMETRY_ROWS, len(K)) - 1}; pass (K + K.T) / 2."
+            )
 
 
 def count_samples(X: Any) -> int:
@@ -215,7 +239,13 @@ def call_kernel(function: Callable[[Any, Any], Any], a: Any, b: Any) -> FloatMat
     answer = function(a, b)
     if hasattr(answer, "toarray"):
         answer = answer.toarray()
-    K = np.ascontiguousarray(answer, dtype=np.float64)
+    values = np.asarray(answer)
+    if values.dtype.kind not in "biuf":
+        raise InvalidInput(
+            "A callable kernel must return a matrix of real numbers, got "
+            f"{type(answer).__name__} of dtype {values.dtype}."
+        )
+    K = np.asarray(values, dtype=np.float64, order="C")
     expected = (count_samples(a), count_samples(b))
     if K.shape != expected:
         raise InvalidInput(

@@ -38,8 +38,9 @@ class KernelSum:
         if support.n_columns <= MAX_DENSE_COLUMNS and not isinstance(kernel, Linear):
             support = densify_if_better(support)
         self.middle = centring(kernel, support) if len(support) else None
-        self.kernel, self.support = kernel, support
+        self.support = support
         self.support = self._alike(support)
+        self.kernel = suited_to(kernel, self.support)
 
     def of(
         self, rows: Rows, parts: Sequence[Part], n_threads: int
@@ -49,9 +50,8 @@ class KernelSum:
         if isinstance(self.kernel, Linear) and n_cells > FEW_CELLS:
             return [self._of_linear(rows, part) for part in parts]
         sums = [np.zeros((len(rows), weight.shape[1])) for _, weight in parts]
-        kernel = suited_to(self.kernel, self.support, rows)
         tasks = [
-            partial(self._add_task, kernel, rows, parts, sums, first)
+            partial(self._add_task, rows, parts, sums, first)
             for first in range(0, len(rows), TASK_ROWS)
         ]
         run_all(tasks, n_threads)
@@ -73,7 +73,6 @@ class KernelSum:
 
     def _add_task(
         self,
-        kernel: Kernel,
         rows: Rows,
         parts: Sequence[Part],
         sums: list[FloatMatrix],
@@ -85,16 +84,16 @@ class KernelSum:
             if isinstance(block, DenseRows):
                 block = block.padded(BLOCK_ROWS)
             for part, total in zip(parts, sums, strict=True):
-                total[near] = self._sum(kernel, block, part)[: near.stop - near.start]
+                total[near] = self._sum(block, part)[: near.stop - near.start]
 
-    def _sum(self, kernel: Kernel, block: Rows, part: Part) -> FloatMatrix:
+    def _sum(self, block: Rows, part: Part) -> FloatMatrix:
         where, weight = part
         total = np.zeros((BLOCK_ROWS, weight.shape[1]))
         for first in range(where.start, where.stop, BLOCK_COLUMNS):
             raise_if_stopped()
             last = min(first + BLOCK_COLUMNS, where.stop)
             K = np.zeros((BLOCK_ROWS, last - first))
-            kernel.fill(block, self.support.take(slice(first, last)), K, (0, 0))
+            self.kernel.fill(block, self.support.take(slice(first, last)), K, (0, 0))
             total += K @ weight[first - where.start : last - where.start]
         return total
 

@@ -60,13 +60,15 @@ def round_down(value: float) -> float:
     return math.floor(value / unit) * unit
 
 
-def check_nu(y: FloatVector, weight: FloatVector, nu: float) -> None:
+def check_nu(
+    y: FloatVector, weight: FloatVector, nu: float, classes: str = "the two classes"
+) -> None:
     """Refuse a nu that no solution can have."""
     limit = largest_nu(y, weight)
     if nu <= limit * (1.0 + ROUNDING):
         return
     raise InfeasibleProblem(
         f"specified nu is infeasible: nu must be in (0, {round_down(limit):g}] for the "
-        f"weights of these two classes, got {nu:g}; lower nu or balance the classes "
-        "with class_weight."
+        f"weights of {classes}, got {nu:g}; lower nu or balance the classes with "
+        "class_weight."
     )

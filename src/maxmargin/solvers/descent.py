@@ -168,7 +168,9 @@ class _Descent:
         """Shrink, raise the precision, or solve for the free variables if it pays."""
         self.next_check = self.n_iter + self.check_every
         if violation <= self._rounding_floor(self._beta()):
-            return self._give_up(Status.PRECISION_LIMIT)
+            self._refresh()
+            if self.point.violation <= self._rounding_floor(self.point.beta):
+                return self._give_up(Status.PRECISION_LIMIT)
         self._raise_precision_if_needed()
         if self.n_iter >= self.next_leap:
             self._leap()
