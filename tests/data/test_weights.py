@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
-from maxmargin.data.weights import counted_samples, weighted_variance
+from maxmargin import SVC
+from maxmargin.data.weights import counted_samples
 from maxmargin.errors import InvalidInput
 
 
@@ -21,9 +25,12 @@ def test_somebody_must_count(weight: float) -> None:
         counted_samples(np.full(3, weight))
 
 
-def test_weighted_variance_is_that_of_copies() -> None:
-    x, weight = np.array([1.0, 4.0, -2.0]), np.array([2.0, 1.0, 3.0])
+@pytest.mark.parametrize("layout", [np.asarray, sp.csr_matrix])
+def test_gamma_by_scale_is_that_of_copies(layout: Any) -> None:
+    X = np.array([[1.0, 0.0], [4.0, 1e4], [-2.0, 0.0], [0.0, 3.0]])
+    y, weight = np.array([0, 1, 0, 1]), np.array([2, 1, 3, 0])
+    copies = np.repeat(X, weight, axis=0)
 
-    found = weighted_variance(weight @ x, weight @ x**2, weight.sum())
+    machine = SVC().fit(layout(X), y, sample_weight=weight)
 
-    assert found == pytest.approx(np.repeat(x, [2, 1, 3]).var())
+    assert machine._gamma == pytest.approx(1.0 / (2 * copies.var()), rel=1e-12)
