@@ -54,7 +54,7 @@ def draw_classifier(axes) -> None:
         "are support vectors",
         fontsize=10.5,
     )
-    legend(axes, "decision boundary", "margins")
+    legend(axes, "decision boundary", dashed="margins")
 
 
 def draw_novelty(axes) -> None:
@@ -73,7 +73,7 @@ def draw_novelty(axes) -> None:
         "samples are outside",
         fontsize=10.5,
     )
-    legend(axes, "boundary of the region", None)
+    legend(axes, "boundary of the region", dot="outliers")
 
 
 def decisions(machine, X):
@@ -100,22 +100,14 @@ def ring(axes, X) -> None:
     )
 
 
-def legend(axes, line: str, dashed: str | None) -> None:
+def legend(axes, line: str, dashed: str = "", dot: str = "") -> None:
     marks = [Line2D([], [], color=INK, lw=1.8, label=line)]
     if dashed:
         marks.append(Line2D([], [], color=INK, lw=1.0, ls="--", label=dashed))
-    marks.append(
-        Line2D(
-            [],
-            [],
-            ls="",
-            marker="o",
-            ms=8,
-            mfc="none",
-            mec=INK,
-            label="support vectors",
-        )
-    )
+    if dot:
+        marks.append(Line2D([], [], ls="", marker="o", ms=5, color=ORANGE, label=dot))
+    ring = {"ls": "", "marker": "o", "ms": 8, "mfc": "none", "mec": INK}
+    marks.append(Line2D([], [], **ring, label="support vectors"))
     axes.legend(handles=marks, loc="upper right", fontsize=9, framealpha=0.9)
 
 
