@@ -12,66 +12,39 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from naive_kernels import (
+    Floats,
+    dense,
+    gram,
+    laplacian,
+    linear,
+    polynomial,
+    rbf,
+    sigmoid,
+    training_gram,
+)
 
-Floats = npt.NDArray[np.float64]
+__all__ = [
+    "Certificate",
+    "Floats",
+    "assert_optimal",
+    "certify",
+    "decisions",
+    "dense",
+    "gram",
+    "laplacian",
+    "linear",
+    "polynomial",
+    "rbf",
+    "sigmoid",
+    "training_gram",
+]
+
 Ints = npt.NDArray[np.intp]
 
 AT_BOUND = 1e-10  # relative: bounds are products, and products round
 SUM_ERROR = 1e-8  # of the sum of |beta|: what a group's sum may be off by
 ROUNDING = 64 * np.finfo(np.float64).eps  # of the largest term of a gradient
-
-
-# --------------------------------------------------------------------- kernels
-def dense(X: Any) -> Floats:
-    """X as a float64 array, whatever its layout."""
-    return np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
-
-
-def linear(A: Floats, B: Floats) -> Floats:
-    """Every <a, b>, summed term by term."""
-    return np.array([(a * B).sum(axis=1) for a in A]).reshape(len(A), len(B))
-
-
-def polynomial(A: Floats, B: Floats, gamma: float, coef0: float, degree: int) -> Floats:
-    """Every (gamma <a, b> + coef0)^degree."""
-    return (gamma * linear(A, B) + coef0) ** degree
-
-
-def rbf(A: Floats, B: Floats, gamma: float) -> Floats:
-    """Every exp(-gamma |a - b|^2), from the differences themselves."""
-    squares = [((a - B) ** 2).sum(axis=1) for a in A]
-    return np.exp(-gamma * np.array(squares).reshape(len(A), len(B)))
-
-
-def laplacian(A: Floats, B: Floats, gamma: float) -> Floats:
-    """Every exp(-gamma sum |a - b|)."""
-    lengths = [np.abs(a - B).sum(axis=1) for a in A]
-    return np.exp(-gamma * np.array(lengths).reshape(len(A), len(B)))
-
-
-def sigmoid(A: Floats, B: Floats, gamma: float, coef0: float) -> Floats:
-    """Every tanh(gamma <a, b> + coef0)."""
-    return np.tanh(gamma * linear(A, B) + coef0)
-
-
-def gram(fitted: Any, A: Any, B: Any) -> Floats:
-    """The kernel of ``fitted`` between rows A and rows B (not for 'precomputed')."""
-    kernel = fitted.kernel
-    if callable(kernel):
-        return dense(kernel(A, B))
-    A, B = dense(A), dense(B)
-    if kernel == "linear":
-        return linear(A, B)
-    if kernel == "poly":
-        return polynomial(A, B, fitted._gamma, fitted.coef0, fitted.degree)
-    if kernel == "sigmoid":
-        return sigmoid(A, B, fitted._gamma, fitted.coef0)
-    return {"rbf": rbf, "laplacian": laplacian}[kernel](A, B, fitted._gamma)
-
-
-def training_gram(fitted: Any, X: Any) -> Floats:
-    """The kernel between all rows the machine was trained on."""
-    return dense(X) if fitted.kernel == "precomputed" else gram(fitted, X, X)
 
 
 # ------------------------------------------------------- the problem, and its answer
@@ -325,19 +298,35 @@ def nu_svr_violation(solved: Solved, grad: Floats) -> tuple[float, float]:
     is_closed = spent < solved.budget * (1 - SUM_ERROR)
     tube = 0.0 if is_closed else best_tube(solved, grad)
     left, right = derivatives(solved, grad, tube)
-    highest, lowest, level = left.max(), right.min(), solved.levels[0]
-    violation = (highest - lowest) / (2 if is_closed else 1)
-    return float(violation), float(max(highest - level, level - lowest)) / 2
+    violation = (left.max() - right.min()) / (2 if is_closed else 1)
+    return float(violation), tube_level_error(solved, grad, is_closed) / 2
 
 
-def best_tube(solved: Solved, grad: Floats) -> float:
-    """The half width of the tube that minimises the violation."""
+def tube_ends(solved: Solved, grad: Floats) -> tuple[float, float, float, float]:
+    """What a tube t and a level must meet: above + t <= level <= below - t, and
+    inside_high - t <= level <= inside_low + t."""
     b, C = solved.beta, solved.upper
     above, below = grad[b > 0].max(initial=-np.inf), grad[b < 0].min(initial=np.inf)
     inside_high = grad[(b > -C) & (b <= 0)].max(initial=-np.inf)
     inside_low = grad[(b < C) & (b >= 0)].min(initial=np.inf)
+    return above, below, inside_high, inside_low
+
+
+def best_tube(solved: Solved, grad: Floats) -> float:
+    """The half width of the tube that minimises the violation."""
+    above, below, inside_high, inside_low = tube_ends(solved, grad)
     width = (inside_high - inside_low) - (above - below)
     return max(0.0, float(width) / 4) if np.isfinite(width) else 0.0
+
+
+def tube_level_error(solved: Solved, grad: Floats, is_closed: bool) -> float:
+    """How far the level is off for the tube that suits it best: both may be open."""
+    above, below, inside_high, inside_low = tube_ends(solved, grad)
+    level = solved.levels[0]
+    outside = max(above - level, level - below)
+    inside = max(inside_high - level, level - inside_low)
+    tube = 0.0 if is_closed else max(0.0, (inside - outside) / 2)
+    return float(max(outside + tube, inside - tube))
 
 
 # ------------------------------------------------------------------------ decisions

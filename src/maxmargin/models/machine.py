@@ -10,7 +10,7 @@ from maxmargin.solvers import Options, Solution, Status, solve
 from maxmargin.typing import FloatVector
 
 MARGIN_SHARE = 0.01  # of the margin of nu-SVC that the violation may be
-MAX_REFINEMENTS, REFINEMENT = 3, 1e-3  # how often tol is made finer, and by how much
+REFINEMENT = 1e-3  # by which tol is made finer while it is too coarse for the margin
 CANCELLED = 1e-14  # relative: what rounding leaves of a difference that is zero
 
 
@@ -77,10 +77,10 @@ def _solve_finely(
     problem: DualProblem, gram: Gram, options: Options, start: FloatVector | None
 ) -> Solution:
     solution = _solve(problem, gram, options, start)
-    for _ in range(MAX_REFINEMENTS):
+    while solution.status is Status.CONVERGED:
         margin = 0.5 * float(solution.level[0] - solution.level[1])
         is_fine = solution.violation <= MARGIN_SHARE * abs(margin)
-        if is_fine or solution.status is not Status.CONVERGED:
+        if is_fine or options.tol <= _rounding(gram, solution):
             break
         options = replace(options, tol=REFINEMENT * options.tol)
         finer = _solve(problem, gram, options, solution.beta)
@@ -91,13 +91,17 @@ def _solve_finely(
     return solution
 
 
+def _rounding(gram: Gram, solution: Solution) -> float:
+    """What float64 leaves of a difference of two levels that are equal."""
+    largest = float(np.abs(gram.diagonal()).max())
+    return CANCELLED * largest * float(np.abs(solution.beta).sum())
+
+
 def _is_noise(margin: float, gram: Gram, solution: Solution) -> bool:
     """Whether a margin cannot be told from zero, as far as the solver got."""
     if solution.status not in (Status.CONVERGED, Status.PRECISION_LIMIT):
         return margin == 0.0
-    largest = float(np.abs(gram.diagonal()).max())
-    rounding = CANCELLED * largest * float(np.abs(solution.beta).sum())
-    return abs(margin) <= max(rounding, solution.violation)
+    return abs(margin) <= max(_rounding(gram, solution), solution.violation)
 
 
 def fit_tube(
