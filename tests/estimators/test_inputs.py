@@ -176,7 +176,11 @@ def test_large_callable_is_asked_for_its_diagonal_once(
         asked.append(len(a))
         return a @ b.T
 
-    by_rows = SVC(kernel=kernel).fit(X, y)
+    by_rows = SVC(kernel=kernel, max_iter=0)
+    with pytest.warns(ConvergenceWarning):
+        by_rows.fit(X, y)  # on threads, three pairs: nobody asks a second time
+    assert sum(asked) == len(X)
+    by_rows.set_params(max_iter=-1).fit(X, y)
     assert max(asked) <= 1000 // len(X)
     at_once = SVC(kernel="linear").fit(X, y)
     np.testing.assert_allclose(

@@ -1,5 +1,6 @@
 """Which classes are there, and which sample belongs to which?"""
 
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,9 +20,13 @@ class Labels(NamedTuple):
         return len(self.classes)
 
     def pairs(self) -> list[tuple[int, int]]:
-        """All pairs of classes in LIBSVM's order: 01, 02, ..., 12, ..."""
-        k = self.n_classes
-        return [(i, j) for i in range(k) for j in range(i + 1, k)]
+        """All pairs of these classes."""
+        return pairs_of(self.n_classes)
+
+
+def pairs_of(n_classes: int) -> list[tuple[int, int]]:
+    """All pairs of classes in LIBSVM's order: 01, 02, ..., 12, ..."""
+    return list(combinations(range(n_classes), 2))
 
 
 def encode_labels(y: Any) -> Labels:

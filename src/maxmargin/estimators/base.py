@@ -25,7 +25,7 @@ from maxmargin.estimators.inputs import (
 )
 from maxmargin.estimators.parameters import check_parameters
 from maxmargin.kernels.cache import default_cache_bytes
-from maxmargin.kernels.gram import Gram, count_samples
+from maxmargin.kernels.gram import Gram
 from maxmargin.models import KernelSum, Machine, MatrixSum
 from maxmargin.models.expansion import Part
 from maxmargin.solvers import Options, Progress, Status, WorkingSet
@@ -251,9 +251,7 @@ class OneProblem(KernelMachine):
     """Machines with a single dual problem: regression and novelty detection."""
 
     def _solve(self, gram: Gram, targets: Any, training: TrainingSet) -> dict[str, Any]:
-        X = training.X
-        n_features = X.shape[1] if hasattr(X, "shape") and len(X.shape) > 1 else None
-        shape = (count_samples(X), n_features, training.kept.tobytes())
+        shape = training.shape
         start = self._start(shape)
         machine = self._fit_machine(
             gram, targets, training, start[0] if start else None

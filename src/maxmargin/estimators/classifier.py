@@ -16,11 +16,11 @@ from sklearn.utils.multiclass import (
 )
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from maxmargin.data.labels import Labels, encode_labels
+from maxmargin.data.labels import Labels, encode_labels, pairs_of
 from maxmargin.errors import InvalidInput
 from maxmargin.estimators.base import KernelMachine
 from maxmargin.estimators.inputs import TrainingSet, require_targets
-from maxmargin.kernels.gram import Gram, count_samples
+from maxmargin.kernels.gram import Gram
 from maxmargin.models import Machine, fit_pairs, vote
 from maxmargin.models.multiclass import PairMachines, class_parts, pair_decisions
 from maxmargin.solvers import Options, Status
@@ -107,7 +107,7 @@ class PairwiseClassifier(ClassifierMixin, KernelMachine):
             raise InvalidInput(
                 "The number of classes has to be greater than one; got 1 class"
             )
-        labels = encode_labels(y[training.kept])
+        labels = every if training.is_whole else encode_labels(y[training.kept])
         if labels.n_classes < 2:
             self._refuse_single_class()
         per_class = compute_class_weight(
@@ -133,15 +133,7 @@ class PairwiseClassifier(ClassifierMixin, KernelMachine):
 
     def _solve(self, gram: Gram, targets: Any, training: TrainingSet) -> dict[str, Any]:
         labels, weight, kept = targets
-        X = training.X
-        n_features = X.shape[1] if hasattr(X, "shape") and len(X.shape) > 1 else None
-        shape = (
-            count_samples(X),
-            n_features,
-            training.kept.tobytes(),
-            labels.classes.tolist(),
-            labels.code.tobytes(),
-        )
+        shape = (*training.shape, labels.classes.tolist(), labels.code.tobytes())
         start = self._start(shape)
         options = self._options(training, len(labels.pairs()))
 
@@ -189,11 +181,9 @@ class PairwiseClassifier(ClassifierMixin, KernelMachine):
             safe_sparse_dot(self._dual_coef_[:, a:b], self.support_vectors_[a:b])
             for a, b in pairwise(ends)
         ]
-        k = len(self.classes_)
         rows = [
             by_class[i][[j - 1]] + by_class[j][[i]]
-            for i in range(k)
-            for j in range(i + 1, k)
+            for i, j in pairs_of(len(self.classes_))
         ]
         return sp.vstack(rows).tocsr() if self._sparse else np.vstack(rows)
 

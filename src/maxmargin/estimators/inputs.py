@@ -43,6 +43,13 @@ class TrainingSet:
     def is_whole(self) -> bool:
         return len(self.kept) == count_samples(self.X)
 
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        """What a warm start must find unchanged: samples, features, who is left out."""
+        X = self.X
+        n_features = X.shape[1] if hasattr(X, "shape") and len(X.shape) > 1 else None
+        return count_samples(X), n_features, self.kept.tobytes()
+
 
 def check_samples(estimator: Any, X: Any, *, reset: bool) -> Any:
     """X as a C-ordered float array or CSR matrix; untouched for a callable kernel."""

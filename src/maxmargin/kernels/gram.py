@@ -1,5 +1,6 @@
 """Where do rows of K come from? From vectors, from a matrix, or from a function."""
 
+import threading
 from collections.abc import Callable
 from functools import partial
 from typing import Any, Protocol
@@ -155,22 +156,32 @@ class RowsGram:
     """
 
     def __init__(
-        self, function: Callable[[Any, Any], Any], X: Any, index: IntVector
+        self,
+        function: Callable[[Any, Any], Any],
+        X: Any,
+        index: IntVector,
+        diagonal: FloatVector | None = None,
     ) -> None:
         self.n, self.function, self.X, self.index = len(index), function, X, index
-        self._diagonal: FloatVector | None = None
+        self._diagonal = diagonal
+        self._asking = threading.Lock()
 
     def diagonal(self) -> FloatVector:
-        """K_ii, asked for once: it takes all rows to find them."""
-        if self._diagonal is None:
-            everything = np.arange(self.n)
-            step = self._rows_per_call()
-            parts = [
-                gram_block(self, part, everything)[np.arange(len(part)), part]
-                for part in np.split(everything, np.arange(step, self.n, step))
-            ]
-            self._diagonal = np.concatenate(parts)
-        return self._diagonal
+        """K_ii, asked for once, whoever of the threads comes first."""
+        with self._asking:
+            if self._diagonal is None:
+                self._diagonal = self._ask_diagonal()
+            return self._diagonal
+
+    def _ask_diagonal(self) -> FloatVector:
+        """It takes all rows to find them."""
+        everything = np.arange(self.n)
+        step = self._rows_per_call()
+        parts = [
+            gram_block(self, part, everything)[np.arange(len(part)), part]
+            for part in np.split(everything, np.arange(step, self.n, step))
+        ]
+        return np.concatenate(parts)
 
     def bound(self) -> float:
         return np.inf
@@ -188,9 +199,8 @@ class RowsGram:
         return no_source()
 
     def take(self, index: IntVector) -> "RowsGram":
-        taken = RowsGram(self.function, self.X, self.index[index])
-        taken._diagonal = self.diagonal()[index]
-        return taken
+        diagonal = self.diagonal()[index]
+        return RowsGram(self.function, self.X, self.index[index], diagonal)
 
     def _rows_per_call(self) -> int:
         return max(1, CALL_ENTRIES // count_samples(self.X))

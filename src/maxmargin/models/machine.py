@@ -57,7 +57,7 @@ def fit_margin(
     """
     solution = _solve_finely(problem, gram, options, start)
     upper, lower = solution.level
-    margin, middle = 0.5 * float(upper - lower), 0.5 * float(upper + lower)
+    margin, middle = _margin(solution), 0.5 * float(upper + lower)
     if abs(middle) <= CANCELLED * (abs(upper) + abs(lower)):
         middle = 0.0  # a difference of equal numbers, not a direction
     has_vanished = _is_noise(margin, gram, solution)
@@ -78,8 +78,7 @@ def _solve_finely(
 ) -> Solution:
     solution = _solve(problem, gram, options, start)
     while solution.status is Status.CONVERGED:
-        margin = 0.5 * float(solution.level[0] - solution.level[1])
-        is_fine = solution.violation <= MARGIN_SHARE * abs(margin)
+        is_fine = solution.violation <= MARGIN_SHARE * abs(_margin(solution))
         if is_fine or options.tol <= _rounding(gram, solution):
             break
         options = replace(options, tol=REFINEMENT * options.tol)
@@ -89,6 +88,10 @@ def _solve_finely(
             return replace(solution, n_iter=n_iter)
         solution = replace(finer, n_iter=n_iter)
     return solution
+
+
+def _margin(solution: Solution) -> float:
+    return 0.5 * float(solution.level[0] - solution.level[1])
 
 
 def _rounding(gram: Gram, solution: Solution) -> float:

@@ -11,7 +11,7 @@ from itertools import pairwise
 import numpy as np
 
 from maxmargin._threads import run_all
-from maxmargin.data.labels import Labels
+from maxmargin.data.labels import Labels, pairs_of
 from maxmargin.kernels.gram import Gram
 from maxmargin.models.machine import Machine
 from maxmargin.typing import FloatMatrix, FloatVector, IntVector
@@ -95,8 +95,7 @@ def class_parts(
 
 def pair_decisions(sums: list[FloatMatrix], intercept: FloatVector) -> FloatMatrix:
     """Decision values of all pairs from the kernel sums of each class."""
-    k = len(sums)
-    pairs = [(i, j) for i in range(k) for j in range(i + 1, k)]
+    pairs = pairs_of(len(sums))
     decisions = np.empty((len(sums[0]), len(pairs)))
     for p, (i, j) in enumerate(pairs):
         decisions[:, p] = sums[i][:, j - 1] + sums[j][:, i] + intercept[p]
@@ -106,8 +105,7 @@ def pair_decisions(sums: list[FloatMatrix], intercept: FloatVector) -> FloatMatr
 def vote(decisions: FloatMatrix, n_classes: int) -> IntVector:
     """The class that wins most pairs, the first of them in a tie, as in LIBSVM."""
     votes = np.zeros((len(decisions), n_classes), dtype=np.intp)
-    pairs = [(i, j) for i in range(n_classes) for j in range(i + 1, n_classes)]
-    for p, (i, j) in enumerate(pairs):
+    for p, (i, j) in enumerate(pairs_of(n_classes)):
         votes[:, i] += decisions[:, p] > 0.0
         votes[:, j] += decisions[:, p] <= 0.0
     winner: IntVector = votes.argmax(axis=1)
