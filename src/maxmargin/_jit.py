@@ -22,7 +22,7 @@ import llvmlite
 import numba
 from llvmlite import ir
 from numba import config, types
-from numba.extending import intrinsic
+from numba.extending import intrinsic, overload
 
 try:
     from numba.core.caching import (
@@ -55,6 +55,15 @@ def jit(function: Function) -> Function:
 def jit_fast(function: Function) -> Function:
     """Compile like `jit`, and let sums be reordered so that they vectorise."""
     return _compile(function, fastmath=SAFE_FASTMATH)
+
+
+def compiled_as(verb: Callable[..., Any]) -> Callable[[Function], Function]:
+    """Say what compiled code runs for `verb`: a function of types that picks a body.
+
+    The body is inlined as `jit_fast` would compile it; plain Python runs `verb` itself.
+    """
+    options = {"fastmath": SAFE_FASTMATH, "nogil": True, "error_model": "numpy"}
+    return overload(verb, jit_options=options)
 
 
 def _compile(function: Function, fastmath: bool | set[str]) -> Function:

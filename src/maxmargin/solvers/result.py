@@ -40,8 +40,8 @@ class Progress:
     violation: float
     objective: float
     n_active: int  # variables not shrunk away
-    cache_hits: int
-    cache_misses: int
+    cache_hits: int = 0
+    cache_misses: int = 0
 
 
 @dataclass(frozen=True)
@@ -56,6 +56,7 @@ class Options:
     shrinking: bool = True
     cache_bytes: int = 200 << 20
     polish: bool = True
+    seed: int = 0  # of the order in which linear solvers visit samples or features
     callback: Callable[[Progress], object] | None = None
 
 
@@ -70,5 +71,6 @@ class Solution:
     violation: float
     objective: float
     gap: float
-    cache_hits: int
-    cache_misses: int
+    cache_hits: int = 0
+    cache_misses: int = 0
+    weight: FloatVector | None = None  # linear machines: w, the intercept's at the end

@@ -1,0 +1,234 @@
+r"""What does a visit to one sample do? It spreads the sample's cost anew, exactly.
+
+With all other samples fixed, the dual in the shares :math:`t_i` of sample i is a
+projection onto a simplex: with :math:`d_m = g_i^m + A t_i^m` and :math:`A = \|x_i\|^2`,
+
+.. math:: t_i^m = \max(0, d_m - \beta) / A, \qquad \sum_m \max(0, d_m - \beta) = A C_i
+
+Every set of classes gives a :math:`\beta` that is too small or right; the classes above
+it are the next set, so that Newton's method needs no sorting, and from the set that had
+a share before, mostly one step. (Keerthi et al., KDD 2008, by sorting; Michelot 1986.)
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from maxmargin._jit import jit_fast, larger, smaller
+from maxmargin.data.lanes import LANES, row_add_outer, row_times
+from maxmargin.data.row_verbs import RowParts
+from maxmargin.problems.crammer_singer import FAR
+from maxmargin.solvers.dcd_sweep import shuffle
+from maxmargin.typing import FloatMatrix, FloatVector, IntVector
+
+IDLE = 1e-15  # of the largest slope: violations no larger are rounding
+LOST = 1e-14  # of a sample's cost: what rounding may take from the sum of its shares
+FADE = 0.5  # what a quiet visit leaves of the memory of a violation
+LONGEST_NAP = 31  # rounds that a sample at rest may be passed over
+
+
+class Moves(NamedTuple):
+    """All that visits read and move, as plain arrays.
+
+    Each sample lists the blocks of classes in an order of its own: first that of its
+    own class, then others that matter to it. Its shares lie in the same order.
+    """
+
+    W: FloatMatrix
+    share: FloatMatrix  # t, block by block of the list
+    listed: IntVector  # blocks, a row for every sample
+    n_live: IntVector  # of them, those that narrow visits meet
+    code: IntVector
+    cost: FloatVector
+    norm: FloatVector  # <x_i, x_i>
+    offset: FloatVector
+    memory: FloatVector  # violations seen lately: a quiet visit does not erase them
+    nap: IntVector  # rounds until the next visit of a sample at rest
+    length: IntVector  # of its last nap
+
+
+class Pace(NamedTuple):
+    """What a sweep is told."""
+
+    bias: float
+    is_wide: bool  # whether all classes are met, and the lists made anew
+    calm: float  # a sample that leads by more may rest
+    threshold: float  # memories above it keep a sample in the order
+
+
+@jit_fast
+def sweep(
+    rows: RowParts, moves: Moves, pace: Pace, order: IntVector, tally: FloatVector
+) -> int:
+    """Visit samples in order; those above the threshold move to its front.
+
+    `tally` adds up violations squared and gaps, and keeps the largest violation and the
+    largest slope. Returns the number of samples kept.
+    """
+    W, share, listed, n_live = moves.W, moves.share, moves.listed, moves.n_live
+    code, cost, norm, offset = moves.code, moves.cost, moves.norm, moves.offset
+    memory, nap, length = moves.memory, moves.nap, moves.length
+    bias, every, calm, threshold = pace
+    slope, reach = np.empty(W.shape[1]), np.empty(W.shape[1])
+    n_kept = 0
+    for s in range(len(order)):
+        i = order[s]
+        is_wide = every or length[i] > 0
+        n_blocks = listed.shape[1] if is_wide else n_live[i]
+        blocks, t = listed[i, :n_blocks], share[i, : LANES * n_blocks]
+        g, d = slope[: len(t)], reach[: len(t)]
+        row_times((rows, i, bias), W, offset, blocks, g)
+        g[code[i] % LANES] -= 1.0
+        top, least, spent, lead = _survey(g, t)
+        violation = top - least
+        memory[i] = max(violation, FADE * memory[i])
+        length[i] = min(2 * length[i] + 1, LONGEST_NAP) if lead > calm else 0
+        nap[i] = length[i]
+        tally[0] += violation * violation
+        tally[1] += cost[i] * top - spent
+        tally[2] = max(tally[2], violation)
+        tally[3] = max(tally[3], abs(top))
+        if memory[i] > threshold:
+            order[n_kept] = i
+            n_kept += 1
+        if violation > IDLE * tally[3]:
+            spread(g, t, norm[i], cost[i], d)
+            row_add_outer((rows, i, bias), W, blocks, d)
+        if is_wide:
+            n_live[i] = _list_live(g, t, least - calm, blocks)
+    return n_kept
+
+
+@jit_fast
+def _list_live(
+    slope: FloatVector, t: FloatVector, low: float, blocks: IntVector
+) -> int:
+    """Move blocks with a share, or with a slope above `low`, to the front."""
+    n_live = 1
+    for b in range(1, len(blocks)):
+        first = LANES * b
+        is_live = False
+        for m in range(first, first + LANES):
+            is_live |= t[m] > 0.0 or slope[m] > low
+        if not is_live:
+            continue
+        blocks[b], blocks[n_live] = blocks[n_live], blocks[b]
+        for m in range(LANES):
+            here, there = first + m, LANES * n_live + m
+            t[here], t[there] = t[there], t[here]
+        n_live += 1
+    return n_live
+
+
+@jit_fast
+def pursue(
+    rows: RowParts,
+    moves: Moves,
+    pace: Pace,
+    order: IntVector,
+    random: np.ndarray,
+    budget: int,
+) -> tuple[int, int]:
+    """Sweep over those above the threshold until none is, or the budget is spent.
+
+    Returns how many are left, and the visits made.
+    """
+    tally = np.zeros(4)
+    n_left, n_visits = len(order), 0
+    while n_left > 0 and n_visits < budget:
+        shuffle(order, n_left, random)
+        n_visits += n_left
+        n_left = sweep(rows, moves, pace, order[:n_left], tally)
+    return n_left, n_visits
+
+
+@jit_fast
+def _survey(slope: FloatVector, t: FloatVector) -> tuple[float, float, float, float]:
+    """(largest slope, least with a share, their product, lead of a lone share)."""
+    top, least, rival = -FAR, FAR, -FAR
+    spent, n_held = 0.0, 0.0
+    for m in range(len(slope)):
+        is_held = t[m] > 0.0
+        top = larger(top, slope[m])
+        least = smaller(least, slope[m] if is_held else FAR)
+        rival = larger(rival, -FAR if is_held else slope[m])
+        spent += t[m] * slope[m]
+        n_held += 1.0 if is_held else 0.0
+    return top, least, spent, least - rival if n_held == 1.0 else 0.0
+
+
+@jit_fast
+def spread(
+    slope: FloatVector, t: FloatVector, norm: float, cost: float, reach: FloatVector
+) -> None:
+    """Put the cost where it belongs; `reach` becomes the step of the dual point."""
+    goal = norm * cost
+    top, total, count = _reach(slope, t, norm, reach)
+    level = max(top - goal, (total - goal) / count)
+    while True:
+        before, last = total, level
+        total, count = _above(reach, level)
+        if count == 0.0 or total == before:
+            break
+        level = max(last, (total - goal) / count)
+        if level == last:
+            break
+    total = _take(reach, level, norm, t)
+    if abs(total - cost) > LOST * cost:
+        _mend(slope, t, cost, total, reach)
+
+
+@jit_fast
+def _reach(
+    slope: FloatVector, t: FloatVector, norm: float, reach: FloatVector
+) -> tuple[float, float, float]:
+    """d = g + A t; (largest, sum and number of those with a share)."""
+    top, total, count = -FAR, 0.0, 0.0
+    for m in range(len(slope)):
+        reach[m] = slope[m] + norm * t[m]
+        top = larger(top, reach[m])
+        is_held = t[m] > 0.0
+        total += reach[m] if is_held else 0.0
+        count += 1.0 if is_held else 0.0
+    return top, total, count
+
+
+@jit_fast
+def _above(reach: FloatVector, level: float) -> tuple[float, float]:
+    """Sum and number of what is above the level."""
+    total, count = 0.0, 0.0
+    for m in range(len(reach)):
+        is_above = reach[m] > level
+        total += reach[m] if is_above else 0.0
+        count += 1.0 if is_above else 0.0
+    return total, count
+
+
+@jit_fast
+def _take(reach: FloatVector, level: float, norm: float, t: FloatVector) -> float:
+    """New shares, the step in `reach`, and the sum of the shares."""
+    total, inverse = 0.0, 1.0 / norm
+    for m in range(len(reach)):
+        new = larger(0.0, reach[m] - level) * inverse
+        reach[m] = t[m] - new
+        t[m] = new
+        total += new
+    return total
+
+
+@jit_fast
+def _mend(
+    slope: FloatVector, t: FloatVector, cost: float, total: float, step: FloatVector
+) -> None:
+    """Undo what rounding did to the sum of the shares of a very short sample."""
+    scale = cost / total if total > 0.0 else 0.0
+    best = 0
+    for m in range(len(t)):
+        if slope[m] > slope[best]:
+            best = m
+        before = step[m] + t[m]
+        t[m] *= scale
+        step[m] = before - t[m]
+    if total <= 0.0:
+        t[best] += cost
+        step[best] -= cost

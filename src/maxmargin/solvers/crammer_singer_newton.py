@@ -1,0 +1,312 @@
+r"""What if sweeps do not end? Newton's method, on a sequence of smooth problems.
+
+In few dimensions all samples pull at the same weights, and sweeps take thousands of
+rounds. The method of multipliers ties the shares of each sample to those it has,
+
+.. math:: \min_W \tfrac12 \|W\|^2 + \sum_i \max_{t_i} \sum_m \alpha_i^m(t_i)\,(-g_i^m)
+   - \frac{s}{2C_i} \|t_i - \bar t_i\|^2
+
+which is smooth in W: the best shares are projections onto a simplex, as in a visit, and
+the second derivative of a sample is :math:`x x^\top \otimes (I - 11^\top/|F|)\,C_i/s`
+over the classes F with a share. Newton's method solves that to the end; then the shares
+move on, and the tie is loosened. (Rockafellar 1976; Li, Sun & Toh 2018.)
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.linalg import cho_solve
+
+from maxmargin._jit import jit, jit_fast
+from maxmargin._threads import run_all
+from maxmargin.data.design import Span
+from maxmargin.data.lanes import LANES, lane_zeros, row_times
+from maxmargin.data.row_verbs import RowParts
+from maxmargin.problems.crammer_singer import (
+    CrammerSingerProblem,
+    Proof,
+    lane_offsets,
+    prove,
+    weigh,
+    weights_by_class,
+)
+from maxmargin.solvers.crammer_singer_moves import spread
+from maxmargin.solvers.directions import factor_positive
+from maxmargin.solvers.result import Status
+from maxmargin.solvers.watch import Watch
+from maxmargin.typing import FloatMatrix, FloatVector, IntVector
+
+FIRST_STIFFNESS = 1.0  # a slope of one margin moves all of a sample's cost
+SOFTER = 0.2  # the tie of the next round, if this one was easy
+EASY = 6  # Newton steps
+SOFTEST = 1e-10
+CLOSER = 0.1  # of the violation: how exactly a round is solved
+FINEST = 0.01  # of tol: no round is solved more exactly than for this violation
+STALLED = 8  # rounds without progress, after which rounding is to blame
+LINE_TRIALS = 60
+LINE_TOL = 0.1  # of the slope at the start of the line: exact enough
+MOST_FORMED = 3000  # columns times classes: a matrix of 72 MB
+FIRST_LOOK = 8  # rounds of sweeps, before their progress is judged
+
+
+class Arrival(NamedTuple):
+    """Where a solver ended."""
+
+    share: FloatMatrix
+    proof: Proof
+    status: Status
+
+
+class Outlook:
+    """Will sweeps arrive before Newton's method would? Judged from work, not time."""
+
+    def __init__(self, problem: CrammerSingerProblem) -> None:
+        design, n_classes = problem.design, problem.n_classes
+        length = design.n_values / max(design.n, 1)
+        self.visit = 2.0 * (length + 50.0) * (n_classes + LANES)
+        size = design.n_columns * n_classes
+        step = 30.0 * design.n * size + 0.07 * size**3.0
+        self.newton = 60.0 * step if size <= MOST_FORMED else np.inf
+        self.n_visits = 0
+        self.next_look = FIRST_LOOK
+        self.last: tuple[float, int] | None = None
+
+    def is_time(self, n_rounds: int) -> bool:
+        """Whether the rounds have doubled since the last look."""
+        if self.newton == np.inf or n_rounds < self.next_look:
+            return False
+        self.next_look *= 2
+        return True
+
+    def is_dim(self, gap: float, distance: float) -> bool:
+        """Whether the pace since the last look is too slow for this distance."""
+        last, self.last = self.last, (gap, self.n_visits)
+        if last is None or distance <= 1.0:
+            return False
+        pace = (
+            np.log(last[0] / gap) / (self.n_visits - last[1]) if gap > 0.0 else np.inf
+        )
+        return self.visit * np.log(distance) > self.newton * max(pace, 0.0)
+
+
+class Smooth(NamedTuple):
+    """The problem with its shares tied."""
+
+    problem: CrammerSingerProblem
+    centre: FloatMatrix  # the shares that pull
+    tie: FloatVector  # s / C_i
+
+    def shares(self, slope: FloatMatrix) -> FloatMatrix:
+        """The best shares for these slopes."""
+        share = self.centre.copy()
+        problem = self.problem
+        _in_chunks(problem, partial(_project, slope, self.tie, problem.cost, share))
+        return share
+
+    def along(
+        self, slope: FloatMatrix, change: FloatMatrix, step: float
+    ) -> tuple[float, float]:
+        """First and second derivative of the losses at slope + step * change."""
+        problem = self.problem
+        samples = self.centre, self.tie, problem.cost, problem.code
+        parts = _in_chunks(problem, partial(_along, samples, slope, change, step))
+        values, curves = zip(*parts, strict=True)
+        return sum(values), sum(curves)
+
+    def curvature(self, share: FloatMatrix) -> FloatMatrix:
+        """The second derivative, class by class, on the diagonal and below."""
+        design, n_classes = self.problem.design, self.problem.n_classes
+        is_held = share > 0.0
+        count = is_held.sum(axis=1)
+        is_held[count < 2] = False
+        d = design.n_columns
+        matrix = np.eye(n_classes * d)
+        theta = np.zeros(design.n)
+        for a in range(n_classes):
+            held = np.flatnonzero(is_held[:, a])
+            for b in range(a + 1):
+                at = held[is_held[held, b]]
+                if not len(at):
+                    continue
+                theta[at] = (float(a == b) - 1.0 / count[at]) / self.tie[at]
+                block = np.s_[a * d : (a + 1) * d, b * d : (b + 1) * d]
+                matrix[block] += design.square(theta)
+                theta[at] = 0.0
+        return matrix
+
+
+def finish(
+    problem: CrammerSingerProblem, share: FloatMatrix, tol: float, watch: Watch
+) -> Arrival:
+    """From these shares to the end. Forms a matrix over all columns and classes."""
+    cost = np.where(problem.cost > 0.0, problem.cost, 1.0)
+    proof = prove(problem, share)
+    W, stiffness = proof.W, FIRST_STIFFNESS
+    best, n_stalled = Arrival(share, proof, Status.CONVERGED), 0
+    while not best.proof.meets(tol):
+        if n_stalled >= STALLED:
+            return best._replace(status=Status.PRECISION_LIMIT)
+        before = watch.n_iter
+        smooth = Smooth(problem, share, stiffness / cost)
+        wanted = CLOSER * max(proof.violation, FINEST * tol)
+        share, W, status = _minimise(smooth, W, wanted, watch)
+        proof = prove(problem, share)
+        watch.report(proof.violation, proof.primal, problem.design.n)
+        n_stalled += 1
+        if proof.badness < best.proof.badness:
+            best, n_stalled = Arrival(share, proof, Status.CONVERGED), 0
+        if status is not None and not best.proof.meets(tol):
+            return best._replace(status=status)
+        if watch.n_iter - before <= EASY:
+            stiffness = max(SOFTER * stiffness, SOFTEST)
+    return best
+
+
+def _minimise(
+    smooth: Smooth, W: FloatMatrix, wanted: float, watch: Watch
+) -> tuple[FloatMatrix, FloatMatrix, Status | None]:
+    """(shares, W, limit met) where no slope is further off than wanted."""
+    problem = smooth.problem
+    offset = lane_offsets(problem.n_classes)
+    nothing = np.zeros_like(offset)
+    slope = _slopes_of(problem, W, offset)
+    slope[np.arange(problem.design.n), problem.code] -= 1.0
+    while True:
+        share = smooth.shares(slope)
+        gradient = W - weigh(problem, share)
+        status = watch.limit()
+        miss = float(np.abs(_slopes_of(problem, gradient, nothing)).max())
+        if status is not None or miss <= wanted:
+            return share, W, status
+        direction = _direction(smooth, share, gradient)
+        change = _slopes_of(problem, direction, nothing)
+        step = _line_search(smooth, (W, gradient, direction), slope, change)
+        W = W + step * direction
+        slope += step * change
+        watch.n_iter += 1
+
+
+def _direction(
+    smooth: Smooth, share: FloatMatrix, gradient: FloatMatrix
+) -> FloatMatrix:
+    """Newton's."""
+    n_classes = smooth.problem.n_classes
+    scale, factor = factor_positive(smooth.curvature(share))
+    target = scale * weights_by_class(gradient, n_classes)
+    solution = scale * cho_solve(factor, target, check_finite=False)
+    direction = lane_zeros(len(gradient), n_classes)
+    direction[:, :n_classes] = -solution.reshape(n_classes, -1).T
+    return direction
+
+
+def _line_search(
+    smooth: Smooth,
+    line: tuple[FloatMatrix, FloatMatrix, FloatMatrix],
+    slope: FloatMatrix,
+    change: FloatMatrix,
+) -> float:
+    """The zero of the derivative along a line: Newton inside a bracket that shrinks."""
+    W, gradient, direction = line
+    constant, bend = float((W * direction).sum()), float((direction**2).sum())
+    first = float((gradient * direction).sum())
+    if first >= 0.0:
+        return 0.0
+    low, high, step = 0.0, np.inf, 1.0
+    for _ in range(LINE_TRIALS):
+        value, curve = smooth.along(slope, change, step)
+        value, curve = value + constant + step * bend, curve + bend
+        if abs(value) <= LINE_TOL * abs(first):
+            return step
+        if value < 0.0:
+            low = step
+        else:
+            high = step
+        trial = step - value / curve
+        if low < trial < high:
+            step = min(trial, 10.0 * step)
+        else:
+            step = 0.5 * (low + high) if high < np.inf else 10.0 * step
+    return step
+
+
+def _slopes_of(
+    problem: CrammerSingerProblem, W: FloatMatrix, offset: FloatVector
+) -> FloatMatrix:
+    """X W + offset."""
+    design = problem.design
+    slope = lane_zeros(design.n, problem.n_classes)
+    _in_chunks(problem, partial(_slopes, design.rows, design.bias, W, offset, slope))
+    return slope
+
+
+def _in_chunks(problem: CrammerSingerProblem, work: Callable[[Span], Any]) -> list[Any]:
+    design = problem.design
+    return run_all([partial(work, span) for span in design.chunks], design.n_threads)
+
+
+@jit
+def _slopes(
+    rows: RowParts,
+    bias: float,
+    W: FloatMatrix,
+    offset: FloatVector,
+    slope: FloatMatrix,
+    span: Span,
+) -> None:
+    blocks = np.arange(W.shape[1] // LANES)
+    for i in range(span[0], span[1]):
+        row_times((rows, i, bias), W, offset, blocks, slope[i])
+
+
+@jit_fast
+def _project(
+    slope: FloatMatrix,
+    tie: FloatVector,
+    cost: FloatVector,
+    share: FloatMatrix,
+    span: Span,
+) -> None:
+    room = np.empty(share.shape[1])
+    for i in range(span[0], span[1]):
+        if cost[i] > 0.0:
+            spread(slope[i], share[i], tie[i], cost[i], room)
+
+
+Tied = tuple[FloatMatrix, FloatVector, FloatVector, IntVector]
+
+
+@jit_fast
+def _along(
+    samples: Tied, slope: FloatMatrix, change: FloatMatrix, step: float, span: Span
+) -> tuple[float, float]:
+    centre, tie, cost, code = samples
+    width = centre.shape[1]
+    room, there, t = np.empty(width), np.empty(width), np.empty(width)
+    value, curve = 0.0, 0.0
+    for i in range(span[0], span[1]):
+        if cost[i] == 0.0:
+            continue
+        u = change[i]
+        for m in range(width):
+            there[m] = slope[i, m] + step * u[m]
+            t[m] = centre[i, m]
+        spread(there, t, tie[i], cost[i], room)
+        more, bend = _bend(u, t)
+        value += more - cost[i] * u[code[i]]
+        curve += bend / tie[i]
+    return value, curve
+
+
+@jit_fast
+def _bend(u: FloatVector, t: FloatVector) -> tuple[float, float]:
+    """<t, u>, and the squared length of u within the classes with a share."""
+    inner, total, square, count = 0.0, 0.0, 0.0, 0.0
+    for m in range(len(u)):
+        held = u[m] if t[m] > 0.0 else 0.0
+        inner += t[m] * u[m]
+        total += held
+        square += held * held
+        count += 1.0 if t[m] > 0.0 else 0.0
+    return inner, square - total * total / count

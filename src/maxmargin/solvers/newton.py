@@ -1,0 +1,114 @@
+r"""How is a smooth sum of losses minimised? By Newton steps and an exact line search.
+
+One step solves :math:`(R + X^\top \Theta X)\,d = -\nabla\Phi`, with the curvatures of
+the losses in :math:`\Theta`: for squared losses a constant on the samples that miss,
+and 0 on the others. The line search finds the zero of the derivative along d, which
+costs O(n) a trial once X d is known.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from maxmargin.problems.linear import distance_apart, primal_objective
+from maxmargin.solvers.directions import Directions
+from maxmargin.solvers.result import Status
+from maxmargin.solvers.smooth import Smooth
+from maxmargin.solvers.watch import Watch
+from maxmargin.typing import FloatVector
+
+LINE_TRIALS = 60
+LINE_TOL = 0.1  # of the slope at the start of the line: exact enough
+NOISE = 1e-12  # of the objective: a decrease that its rounding could hide
+STALLED = 5  # such steps, none of them shorter, after which rounding is to blame
+
+
+class Minimum(NamedTuple):
+    """Where the descent ended."""
+
+    w: FloatVector
+    z: FloatVector
+    t: FloatVector  # the dual point of z
+    gradient: FloatVector
+    status: Status | None  # None: the gradient is as small as asked for
+
+
+class Goal(NamedTuple):
+    """How far a descent must go."""
+
+    apart: float  # w from Xᵀt, relative to w
+    reach: float  # how far the next step would move any decision value
+
+
+def minimise(
+    smooth: Smooth,
+    directions: Directions,
+    start: FloatVector,
+    goal: Goal,
+    watch: Watch,
+) -> Minimum:
+    """Newton's method from `start` until the goal is met or a limit is."""
+    problem = smooth.problem
+    design, penalty, pull = problem.design, problem.penalty, problem.pull
+    w = start.copy()
+    z = design.times(w)
+    best, n_stalled = np.inf, 0
+    while True:
+        t, theta = smooth.dual_point(z)
+        gradient = penalty * w + pull - design.transposed_times(t)
+        size = float(gradient @ gradient)
+        status = watch.limit()
+        if status is not None or size == 0.0:
+            return Minimum(w, z, t, gradient, status)
+        d = directions.solve(theta, gradient)
+        u = design.times(d)
+        reach = float(np.abs(u).max())
+        is_near = reach <= goal.reach
+        if is_near and distance_apart(problem, gradient, w, t) <= goal.apart:
+            return Minimum(w, z, t, gradient, None)
+        promise = -float(gradient @ d)  # twice the decrease that the model sees
+        is_noise = promise <= NOISE * abs(primal_objective(problem, w, z))
+        n_stalled = n_stalled + 1 if is_noise and reach >= best else 0
+        best = min(best, reach)
+        if n_stalled >= STALLED:
+            return Minimum(w, z, t, gradient, Status.PRECISION_LIMIT)
+        step = _line_search(smooth, w, gradient, Line(d, z, u))
+        w += step * d
+        z += step * u
+        watch.n_iter += 1
+
+
+class Line(NamedTuple):
+    """A direction in the weights, and what it does to decision values."""
+
+    d: FloatVector
+    z: FloatVector
+    u: FloatVector  # X d
+
+
+def _line_search(
+    smooth: Smooth, w: FloatVector, gradient: FloatVector, line: Line
+) -> float:
+    """The zero of the derivative along d: Newton inside a bracket that shrinks."""
+    penalty, d = smooth.problem.penalty, line.d
+    constant = float((penalty * w + smooth.problem.pull) @ d)
+    bend = float(d @ (penalty * d))
+    first = float(gradient @ d)
+    if first >= 0.0:
+        return 0.0
+    low, high, step = 0.0, np.inf, 1.0
+    for _ in range(LINE_TRIALS):
+        slope, curve = smooth.along(line.z, line.u, step)
+        slope, curve = slope + constant + step * bend, curve + bend
+        if abs(slope) <= LINE_TOL * abs(first):
+            return step
+        if slope < 0.0:
+            low = step
+        else:
+            high = step
+        trial = step - slope / curve if curve > 0.0 else np.inf
+        if low < trial < high:
+            step = min(trial, 10.0 * step)
+        else:
+            step = 0.5 * (low + high) if high < np.inf else 10.0 * step
+    return step

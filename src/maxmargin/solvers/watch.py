@@ -1,0 +1,56 @@
+"""When must a solver look up? At a limit, at Ctrl-C, and when somebody is listening."""
+
+import time
+
+from maxmargin._threads import raise_if_stopped
+from maxmargin.solvers.result import Options, Progress, Status
+
+REPORT_SECONDS = 0.1  # between two calls of the callback
+DEFAULT_MAX_ITER = 100_000  # for max_iter=-1, in sweeps or Newton steps
+
+
+class Watch:
+    """Counts iterations, keeps the limits, and tells the callback."""
+
+    def __init__(self, options: Options) -> None:
+        self.options = options
+        self.started = time.monotonic() if options.started is None else options.started
+        self.max_iter = options.max_iter
+        if self.max_iter < 0:
+            self.max_iter = DEFAULT_MAX_ITER
+        self.n_iter = 0
+        self.next_report = 0.0
+
+    def limit(self) -> Status | None:
+        """The limit that has been met, if any. Leaves by an exception after Ctrl-C."""
+        raise_if_stopped()
+        if self.n_iter >= self.max_iter:
+            return Status.MAX_ITER
+        return Status.TIME_LIMIT if self.is_late() else None
+
+    def is_stopped(self) -> bool:
+        """Between two slices: whether time is up; leaves after Ctrl-C."""
+        raise_if_stopped()
+        return self.is_late()
+
+    def is_late(self) -> bool:
+        """Whether time_limit has passed."""
+        limit = self.options.time_limit
+        return limit is not None and time.monotonic() - self.started > limit
+
+    def report(
+        self, violation: float, objective: float, n_active: int, is_last: bool = False
+    ) -> None:
+        """Call the callback if it is time to."""
+        now = time.monotonic()
+        if self.options.callback is None or (now < self.next_report and not is_last):
+            return
+        self.next_report = now + REPORT_SECONDS
+        self.options.callback(
+            Progress(
+                n_iter=self.n_iter,
+                violation=violation,
+                objective=objective,
+                n_active=n_active,
+            )
+        )
