@@ -36,8 +36,20 @@ BUNDLED = {  # which scikit-learn set stands in for a name
     "housing": "diabetes",
     "ad_pendigits": "digits",
     "ad_musk": "breast_cancer",
+    "a9a": "digits",
+    "phishing": "digits",
+    "reuters_lasvm": "digits",
+    "20newsgroups": "digits",
+    "dna": "wine",
+    "cadata": "diabetes",
 }
-SPARSE = frozenset({"a1a"})
+SPARSE = {  # stored sparse, and the classes of what stands in
+    "a1a": 2,
+    "a9a": 2,
+    "phishing": 2,
+    "reuters_lasvm": 2,
+    "20newsgroups": 10,
+}
 
 
 def load(name: str, rows: int) -> tuple[Any, npt.NDArray[Any]]:
@@ -99,7 +111,7 @@ def _bundled(name: str) -> tuple[Any, npt.NDArray[Any], bool]:
     kind = BUNDLED[name]
     X, y = getattr(sklearn.datasets, f"load_{kind}")(return_X_y=True)
     if name in SPARSE:
-        return sp.csr_matrix(X > 8, dtype=np.float64), y % 2, False
+        return sp.csr_matrix(X > 8, dtype=np.float64), y % SPARSE[name], False
     if name.startswith("ad_"):
         return X, np.zeros(len(y), dtype=int), False
     return X, y, kind == "diabetes"

@@ -1,4 +1,4 @@
-"""What does `import maxmargin` offer? Five estimators, each loaded at first use.
+"""What does `import maxmargin` offer? Estimators, each loaded at first use.
 
 Importing the package is cheap: scikit-learn and Numba are imported only once an
 estimator is asked for (PEP 562).
@@ -8,13 +8,31 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from maxmargin.estimators.bounds import l1_min_c
+    from maxmargin.estimators.c_search import search_C
+    from maxmargin.estimators.linear import LinearSVC, LinearSVR
+    from maxmargin.estimators.linear_one_class import LinearOneClassSVM
+    from maxmargin.estimators.logistic import LogisticRegression
     from maxmargin.estimators.one_class import OneClassSVM
     from maxmargin.estimators.svc import SVC, NuSVC
     from maxmargin.estimators.svr import SVR, NuSVR
 
 __version__ = "0.1.0"
 
-__all__ = ["SVC", "SVR", "NuSVC", "NuSVR", "OneClassSVM", "__version__"]
+__all__ = [
+    "SVC",
+    "SVR",
+    "LinearOneClassSVM",
+    "LinearSVC",
+    "LinearSVR",
+    "LogisticRegression",
+    "NuSVC",
+    "NuSVR",
+    "OneClassSVM",
+    "__version__",
+    "l1_min_c",
+    "search_C",
+]
 
 _HOME = {
     "SVC": "maxmargin.estimators.svc",
@@ -22,6 +40,12 @@ _HOME = {
     "SVR": "maxmargin.estimators.svr",
     "NuSVR": "maxmargin.estimators.svr",
     "OneClassSVM": "maxmargin.estimators.one_class",
+    "LinearSVC": "maxmargin.estimators.linear",
+    "LinearSVR": "maxmargin.estimators.linear",
+    "LinearOneClassSVM": "maxmargin.estimators.linear_one_class",
+    "LogisticRegression": "maxmargin.estimators.logistic",
+    "l1_min_c": "maxmargin.estimators.bounds",
+    "search_C": "maxmargin.estimators.c_search",
 }
 
 

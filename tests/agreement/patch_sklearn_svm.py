@@ -1,4 +1,4 @@
-"""A pytest plugin: scikit-learn's own SVM tests meet our five classes.
+"""A pytest plugin: scikit-learn's own SVM tests meet our classes.
 
 Loaded with ``-p patch_sklearn_svm`` in a process of its own, before any test module of
 scikit-learn is imported. At the end it names every test that was deselected.
@@ -10,16 +10,19 @@ from typing import Any
 
 import pytest
 import sklearn.svm
+import sklearn.svm._bounds
 import sklearn.svm._classes
 
 import maxmargin
 
-PATCHED = ("SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM")
+CLASSES = ("SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM", "LinearSVC", "LinearSVR")
 DESELECTED = "deselected here: "
 
-for name in PATCHED:
+for name in CLASSES:
     setattr(sklearn.svm, name, getattr(maxmargin, name))
     setattr(sklearn.svm._classes, name, getattr(maxmargin, name))
+for module in (sklearn.svm, sklearn.svm._bounds):
+    module.l1_min_c = maxmargin.l1_min_c
 
 deselected: list[str] = []
 

@@ -12,10 +12,12 @@ import numpy.typing as npt
 import pytest
 import scipy.sparse as sp
 import sklearn.svm
+import surface
 from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics.pairwise import laplacian_kernel
+from surface import values
 
 from maxmargin import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 from maxmargin.solvers import Status
@@ -69,10 +71,6 @@ def draw_for(kind: type, n_classes: int) -> tuple[Floats, npt.NDArray[Any]]:
     return X, y if kind in CLASSIFIERS else X[:, 0] + 0.5 * noise
 
 
-def values(fitted: Any, X: Any) -> Floats:
-    return getattr(fitted, "decision_function", fitted.predict)(X)
-
-
 def assert_alike(ours: Any, theirs: Any, name: str) -> None:
     """One attribute: kind, type, shape, and value where there is one."""
     found, expected = getattr(ours, name), getattr(theirs, name)
@@ -94,9 +92,8 @@ def assert_alike(ours: Any, theirs: Any, name: str) -> None:
 
 
 def public_names(fitted: Any) -> set[str]:
-    names = {n for n in vars(fitted) if n.endswith("_") and not n.startswith("_")}
-    named = {"coef_", "n_support_"}
-    return names | {name for name in named if hasattr(fitted, name)}
+    computed = {"coef_", "n_support_"}
+    return surface.public_names(fitted) | {n for n in computed if hasattr(fitted, n)}
 
 
 def assert_same_machine(ours: Any, theirs: Any, X: Any) -> None:

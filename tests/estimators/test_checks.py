@@ -8,8 +8,19 @@ import pytest
 from sklearn.base import BaseEstimator
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from maxmargin import SVC, SVR, NuSVC, NuSVR, OneClassSVM
+from maxmargin import (
+    SVC,
+    SVR,
+    LinearOneClassSVM,
+    LinearSVC,
+    LinearSVR,
+    LogisticRegression,
+    NuSVC,
+    NuSVR,
+    OneClassSVM,
+)
 
+FINE = 1e-9  # weights must be copies to seven digits, which a tolerance has to allow
 INFEASIBLE = {
     "check_class_weight_classifiers": (
         "weighs one class a thousand times the others, and nu = 0.3 is then infeasible:"
@@ -40,6 +51,21 @@ def expected_failures(estimator: BaseEstimator) -> dict[str, str]:
         NuSVR(kernel="precomputed"),
         OneClassSVM(),
         OneClassSVM(kernel="linear"),
+        LinearSVC(),
+        LinearSVC(loss="hinge", tol=FINE),
+        LinearSVC(penalty="l1", tol=FINE),
+        LinearSVC(multi_class="crammer_singer", tol=FINE, max_iter=100_000),
+        LinearSVC(dual=True, tol=FINE),
+        LinearSVC(penalize_intercept=False),
+        LinearSVR(tol=FINE),
+        LinearSVR(fit_intercept=False, tol=FINE),
+        LinearSVR(loss="squared_epsilon_insensitive", epsilon=0.1),
+        LinearSVR(penalize_intercept=False),
+        LinearOneClassSVM(),
+        LinearOneClassSVM(nu=0.1),
+        LogisticRegression(),
+        LogisticRegression(penalty="l1", tol=FINE),
+        LogisticRegression(dual=True, tol=FINE),
     ],
     expected_failed_checks=expected_failures,
     xfail_strict=True,

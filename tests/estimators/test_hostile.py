@@ -7,8 +7,6 @@ wrong and leaves nothing half-fitted behind.
 
 from __future__ import annotations
 
-import signal
-import warnings
 from collections.abc import Iterator
 from itertools import product
 from typing import Any
@@ -20,14 +18,22 @@ import numpy.typing as npt
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
-from sklearn.utils.validation import check_is_fitted
+from surface import (
+    alarm,
+    assert_failed_refit_changes_nothing,
+    assert_interrupted_fit_leaves_nothing,
+    assert_refused,
+    assert_refuses_what_is_not_finite,
+    assert_refuses_wrong_shapes,
+    fit_aloud,
+    overlapping,
+    separable,
+)
 
 from maxmargin import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 
 Floats = npt.NDArray[np.float64]
 
-SECONDS = 20.0  # ten, and as many again for a busy machine and its compiler
 MACHINES = [SVC(), NuSVC(nu=0.3), SVR(), NuSVR(), OneClassSVM()]
 WITH_C = [SVC(), SVR(), NuSVR()]
 SHORT_NAME = [type(machine).__name__ for machine in MACHINES]
@@ -47,28 +53,8 @@ def compiled() -> None:
 @pytest.fixture(autouse=True)
 def clock(compiled: None) -> Iterator[None]:
     """Fail a test that takes too long, instead of waiting for it."""
-
-    def ring(*_: object) -> None:
-        raise TimeoutError(f"still not done after {SECONDS} s")
-
-    before = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, SECONDS)
-    yield
-    signal.setitimer(signal.ITIMER_REAL, 0.0)
-    signal.signal(signal.SIGALRM, before)
-
-
-def overlapping(n: int) -> tuple[Floats, npt.NDArray[np.intp]]:
-    """Two classes in the plane that no line separates."""
-    X = np.random.default_rng(0).normal(size=(n, 2))
-    X[::2] += 1.0
-    return X, np.arange(n) % 2
-
-
-def separable(n: int) -> tuple[Floats, npt.NDArray[np.intp]]:
-    """Two classes in the plane with a gap between them."""
-    X, y = overlapping(n)
-    return X + 10.0 * y[:, np.newaxis], y
+    with alarm():
+        yield
 
 
 def fit_certified(machine: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
@@ -80,39 +66,16 @@ def fit_certified(machine: Any, X: Any, y: Any, sample_weight: Any = None) -> An
 
 def fit_or_own_up(machine: Any, X: Any, y: Any) -> Any:
     """A fitted copy: right, or with one warning and the true violation beside it."""
-    fitted = clone(machine)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", ConvergenceWarning)
-        fitted.fit(X, y)
+    fitted = fit_aloud(machine, X, y)
     if fitted.status_.name == "CONVERGED":
-        assert not caught
         naive.assert_optimal(fitted, X, y)
         return fitted
-    assert [warning.category for warning in caught] == [ConvergenceWarning]
     found = naive.certify(fitted, X, y)
     assert found.violation > fitted.tol
     excess = np.max(fitted.kkt_violation_) - found.violation
     if not isinstance(machine, NuSVR):  # whose stored differences bound it only
         assert abs(excess) <= 1e-3 * found.violation + found.noises.max()
     return fitted
-
-
-def assert_refused(
-    machine: Any, X: Any, y: Any, match: str, sample_weight: Any = None
-) -> None:
-    """fit raises ValueError with these words, and nothing half-fitted is left."""
-    fresh = clone(machine)
-    with pytest.raises(ValueError, match=match):
-        fresh.fit(X, y, sample_weight=sample_weight)
-    assert_unfitted(fresh)
-
-
-def assert_unfitted(machine: Any) -> None:
-    """No method works, and no fitted attribute has been set."""
-    with pytest.raises(NotFittedError):
-        check_is_fitted(machine)
-    names = {name for name in vars(machine) if name.endswith("_")}
-    assert names <= {"n_features_in_", "feature_names_in_"}
 
 
 @pytest.mark.parametrize("layout", [np.asarray, sp.csr_matrix])
@@ -274,13 +237,8 @@ def test_no_early_stop_is_silent() -> None:
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 @every_machine
 def test_what_is_not_finite(machine: Any, value: float) -> None:
-    X, y = overlapping(10)
-    bad = np.where(np.arange(10) == 3, value, y)
-    for layout in (np.asarray, sp.csr_matrix):
-        assert_refused(machine, layout(np.c_[X, bad]), y, "NaN|infinity")
-    assert_refused(machine, X, y, "NaN|infinity|finite", sample_weight=bad)
-    if not isinstance(machine, OneClassSVM):
-        assert_refused(machine, X, bad, "NaN|infinity|finite")
+    has_targets = not isinstance(machine, OneClassSVM)
+    assert_refuses_what_is_not_finite(machine, value, has_targets=has_targets)
 
 
 @pytest.mark.parametrize("size", [1e160, 1e300])
@@ -311,14 +269,8 @@ def test_feature_count_differs_at_predict(machine: Any, layout: Any) -> None:
 
 @every_machine
 def test_wrong_shapes(machine: Any) -> None:
-    X, y = overlapping(10)
-    assert_refused(machine, X[:, 0], y, "2D")
-    assert_refused(machine, X[:0], y[:0], "0 sample|minimum of")
-    assert_refused(machine, X, y, "(?i)weight", sample_weight=np.ones(9))
-    assert_refused(machine, X, y, "(?i)weight", sample_weight=np.ones((10, 2)))
-    if not isinstance(machine, OneClassSVM):
-        assert_refused(machine, X, y[:9], "inconsistent|(?i:shape)|samples")
-        assert_refused(machine, X, np.c_[y, y], "1d|1D")
+    has_targets = not isinstance(machine, OneClassSVM)
+    assert_refuses_wrong_shapes(machine, has_targets=has_targets)
 
 
 BAD = {
@@ -372,25 +324,10 @@ def test_labels_that_are_none_of_that(machine: Any) -> None:
 
 
 @every_machine
-def test_a_failed_refit_changes_nothing_or_all(machine: Any) -> None:
-    X, y = overlapping(20)
-    fitted = clone(machine).fit(X, y)
-    before = fitted.predict(X)
-    with pytest.raises(ValueError, match="NaN"):
-        fitted.fit(np.full((10, 3), np.nan), y[:10])
-    try:
-        assert np.array_equal(fitted.predict(X), before)
-    except NotFittedError:
-        assert_unfitted(fitted)
+def test_a_failed_refit_changes_nothing(machine: Any) -> None:
+    assert_failed_refit_changes_nothing(machine)
 
 
 @every_machine
 def test_an_interrupted_fit_leaves_nothing(machine: Any) -> None:
-    def interrupt(progress: Any) -> None:
-        raise KeyboardInterrupt
-
-    X, y = overlapping(60)
-    fresh = clone(machine).set_params(callback=interrupt, gamma=5.0)
-    with pytest.raises(KeyboardInterrupt):
-        fresh.fit(X, y)
-    assert_unfitted(fresh)
+    assert_interrupted_fit_leaves_nothing(clone(machine).set_params(gamma=5.0))

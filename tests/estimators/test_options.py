@@ -7,32 +7,19 @@ from typing import Any
 
 import naive
 import numpy as np
-import numpy.typing as npt
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
-from sklearn.datasets import make_classification
 from sklearn.exceptions import ConvergenceWarning
+from surface import draw, values
 
 from maxmargin import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 from maxmargin.solvers import Progress, Status
-
-Floats = npt.NDArray[np.float64]
 
 MACHINES = [SVC(C=5.0), NuSVC(nu=0.3), SVR(C=5.0), NuSVR(C=5.0), OneClassSVM(nu=0.3)]
 every_machine = pytest.mark.parametrize(
     "machine", MACHINES, ids=lambda machine: type(machine).__name__
 )
-
-
-def draw(n: int = 150, n_classes: int = 3) -> tuple[Floats, npt.NDArray[np.intp]]:
-    return make_classification(
-        n, 6, n_informative=4, n_classes=n_classes, class_sep=0.5, random_state=0
-    )
-
-
-def values(fitted: Any, X: Any) -> Floats:
-    return getattr(fitted, "decision_function", fitted.predict)(X)
 
 
 def total_moves(fitted: Any) -> int:

@@ -12,7 +12,6 @@ import sys
 import threading
 import time
 from pathlib import Path
-from typing import Any
 
 import datasets
 import numpy as np
@@ -20,6 +19,7 @@ import numpy.typing as npt
 import pytest
 from sklearn.datasets import make_classification
 from sklearn.exceptions import ConvergenceWarning
+from surface import interrupt
 
 from maxmargin import SVC, SVR, OneClassSVM
 
@@ -128,9 +128,6 @@ def test_interrupted_refit_keeps_the_machine_as_it_was() -> None:
     X, y = draw()
     machine = SVC(n_jobs=2).fit(X, y)
     before = machine.decision_function(X)
-
-    def interrupt(progress: Any) -> None:
-        raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         machine.set_params(callback=interrupt, C=50.0).fit(X[:100], y[:100])

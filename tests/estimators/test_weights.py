@@ -16,10 +16,10 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose
 from sklearn.base import clone
+from surface import noisy, repetitions, values
 
 from maxmargin import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 
-Floats = npt.NDArray[np.float64]
 Data = tuple[Any, npt.NDArray[Any]]
 
 RTOL = 1e-7
@@ -50,12 +50,7 @@ def name_of(value: Any) -> str:
 
 def random_rows(machine: Any) -> Data:
     """Random rows with overlapping classes, or a noisy function."""
-    rng = np.random.default_rng(3)
-    X = rng.normal(size=(60, 4))
-    if naive.machine(machine) in ("SVC", "NuSVC"):
-        noisy = X[:, 0] + 0.3 * rng.normal(size=len(X))
-        return X, 1 * (noisy > -0.5) + 1 * (noisy > 0.5)
-    return X, np.sin(X[:, 0]) + 0.3 * rng.normal(size=len(X))
+    return noisy(naive.machine(machine) in ("SVC", "NuSVC"))
 
 
 def real_rows(machine: Any) -> Data:
@@ -63,20 +58,10 @@ def real_rows(machine: Any) -> Data:
     return datasets.load(SETS.get(naive.machine(machine), "mpg"), 150)
 
 
-def values(fitted: Any, X: Any) -> Floats:
-    """Decision values, which a regressor calls predictions."""
-    return getattr(fitted, "decision_function", fitted.predict)(X)
-
-
 def assert_same(one: Any, other: Any, X: Any) -> None:
     """Two fitted machines decide alike, to RTOL of the largest decision value."""
     expected = values(other, X)
     assert_allclose(values(one, X), expected, RTOL, RTOL * np.abs(expected).max())
-
-
-def repetitions(n: int) -> npt.NDArray[np.intp]:
-    """Whole weights from 0 to 3."""
-    return np.random.default_rng(5).integers(0, 4, size=n)
 
 
 def assert_weights_are_copies(machine: Any, X: Any, y: npt.NDArray[Any]) -> None:

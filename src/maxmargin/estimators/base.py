@@ -1,60 +1,48 @@
-"""What do the five kernel machines share at the surface?"""
+"""What do all machines share at the surface? A fit that succeeds or leaves no trace."""
 
 import warnings
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from joblib.parallel import get_active_backend
 from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
-from sklearn.utils.extmath import safe_sparse_dot
-from sklearn.utils.validation import check_is_fitted
+from sklearn.exceptions import ConvergenceWarning
 
-from maxmargin._threads import count_cores, one_blas_thread
-from maxmargin.data.rows import as_rows
-from maxmargin.errors import InvalidInput
-from maxmargin.estimators.inputs import (
-    TrainingSet,
-    check_samples,
-    check_training_set,
-    make_gram,
-    resolve_kernel,
-)
-from maxmargin.estimators.parameters import check_parameters
-from maxmargin.kernels.cache import default_cache_bytes
-from maxmargin.kernels.gram import Gram
-from maxmargin.models import KernelSum, Machine, MatrixSum
-from maxmargin.models.expansion import Part
-from maxmargin.solvers import Options, Progress, Status, WorkingSet
-from maxmargin.solvers.gradient import check_finite
-from maxmargin.typing import FloatMatrix, FloatVector
-
-WORKING_SETS = {
-    "first_order": WorkingSet.FIRST_ORDER,
-    "second_order": WorkingSet.SECOND_ORDER,
-}
+from maxmargin._threads import count_cores
+from maxmargin.estimators.inputs import TrainingSet
+from maxmargin.estimators.parameters import RULES, check_parameters
+from maxmargin.solvers import Options, Progress, Solution, Status
 
 
-class KernelMachine(BaseEstimator):
-    """Fit, status and kernel sums; subclasses state the problem and read the answer."""
+class BaseMachine(BaseEstimator):
+    """Fit, status and threads; subclasses say what is fitted."""
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self.kernel == "precomputed"
-        tags.input_tags.sparse = self.kernel != "precomputed"
-        return tags
+    _rules = RULES
+    _steps = "moves"  # what n_iter_ counts
 
-    def __sklearn_is_fitted__(self):
-        return hasattr(self, "_dual_coef_")
+    def fit(self, X, y, sample_weight=None):
+        """Fit the machine; the class docstring states its problem.
 
-    # Fitting.
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples; where there is a `kernel`, the kernel between all of them for
+            "precomputed", and whatever the function understands for a callable.
+        y : array-like of shape (n_samples,)
+            Class labels of any one kind; for a regressor, numbers.
+        sample_weight : array-like of shape (n_samples,), default None
+            Weight k counts as k copies of a sample; zero or less leaves it out.
+
+        Returns
+        -------
+        self
+        """
+        return self._fit(X, y, sample_weight)
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Any:
         """Check everything, solve, and only then set what makes a fitted estimator."""
-        check_parameters(self)
+        check_parameters(self, self._rules)
         known = dict(vars(self))
         try:
             fitted = self._fit_checked(X, y, sample_weight)
@@ -71,65 +59,30 @@ class KernelMachine(BaseEstimator):
         return self
 
     def _fit_checked(self, X: Any, y: Any, sample_weight: Any) -> dict[str, Any]:
-        training = check_training_set(self, X, y, sample_weight)
-        X = training.X
-        targets = self._check_targets(y, training)
-        with one_blas_thread():
-            kernel = resolve_kernel(self, training)
-            gram = make_gram(self, kernel, training, self._n_threads())
-            fitted = self._solve(gram, targets, training)
-        check_finite(np.append(fitted["_intercept_"], fitted["_dual_coef_"]))
-        fitted["support_vectors_"] = _support_vectors(kernel, X, fitted["support_"])
-        if training.is_sparse:
-            as_sparse = sp.csr_array if isinstance(X, sp.sparray) else sp.csr_matrix
-            fitted["_dual_coef_"] = as_sparse(fitted["_dual_coef_"])
-        fitted["_kernel"], fitted["_sparse"] = kernel, training.is_sparse
-        fitted["_fitted_kernel"] = self.kernel
-        fitted["_gamma"] = getattr(kernel, "gamma", 0.0)
-        fitted["_training"] = X if callable(self.kernel) else None
-        fitted["shape_fit_"] = X.shape if hasattr(X, "shape") else (len(X),)
-        return self._with_public_signs(fitted)
-
-    def _with_public_signs(self, fitted: dict[str, Any]) -> dict[str, Any]:
-        fitted["dual_coef_"] = fitted["_dual_coef_"]
-        fitted["intercept_"] = fitted["_intercept_"].copy()
-        return fitted
+        """The attributes of a fit, and under `_notes` what to warn of."""
+        raise NotImplementedError
 
     def _check_targets(self, y: Any, training: TrainingSet) -> Any:
         raise NotImplementedError
 
-    def _solve(self, gram: Gram, targets: Any, training: TrainingSet) -> dict[str, Any]:
-        raise NotImplementedError
-
-    def _options(self, training: TrainingSet, n_problems: int = 1) -> Options:
-        """The solver's options; the cache is shared by all problems solved at once.
-
-        Its share depends on the machine and not on n_jobs, so that n_jobs cannot
-        change the answer.
-        """
-        if self.cache_size == "auto":
-            n_bytes = default_cache_bytes()
-        else:
-            n_bytes = int(self.cache_size * (1 << 20))
+    def _limits(self, training: TrainingSet) -> Options:
+        """How far and how long any solver goes, and whom it tells."""
         return Options(
             tol=float(self.tol),
             max_iter=int(self.max_iter),
             time_limit=self.time_limit,
             started=training.started,
-            working_set=WORKING_SETS[self.working_set],
-            shrinking=bool(self.shrinking),
-            cache_bytes=n_bytes // min(n_problems, count_cores()),
             callback=self._callback(),
         )
 
     def _callback(self) -> Callable[[Progress], object] | None:
         if not self.verbose:
             return self.callback
-        given = self.callback
+        given, steps = self.callback, self._steps
 
         def show(progress: Progress) -> None:
             print(
-                f"[maxmargin] {progress.n_iter} moves, violation "
+                f"[maxmargin] {progress.n_iter} {steps}, violation "
                 f"{progress.violation:.3g}, objective {progress.objective:.6g}, "
                 f"{progress.n_active} active"
             )
@@ -147,149 +100,53 @@ class KernelMachine(BaseEstimator):
         n_jobs = self.n_jobs if self.n_jobs > 0 else cores + 1 + self.n_jobs
         return max(1, min(n_jobs, cores))
 
-    def _start(self, shape: tuple[Any, ...]) -> list[FloatVector] | None:
-        """Where the last fit ended, if warm_start is set and this one resembles it."""
+    def _start(self, shape: tuple[Any, ...]) -> tuple[list[Any] | None, list[str]]:
+        """Where the last fit ended, if warm_start is set and this one resembles it.
+
+        The second part holds a note for the user where it does not.
+        """
         if not self.warm_start or not hasattr(self, "_warm"):
-            return None
+            return None, []
         last_shape, start = self._warm
         if last_shape == shape:
-            return start
-        warnings.warn(
-            "warm_start=True, but the samples, features or classes are not those of "
-            "the last fit: starting from zero.",
-            UserWarning,
-            stacklevel=5,
+            return start, []
+        note = (
+            "warm_start=True, but the samples, features, classes or formulation are "
+            "not those of the last fit: starting from zero."
         )
-        return None
+        return None, [note]
 
     def _warn_unless_converged(self) -> None:
         if self.status_ is Status.CONVERGED:
             return
-        if self.status_ is Status.PRECISION_LIMIT:
-            reason = "Solver stopped where float64 ends."
-        elif self.status_ is Status.TIME_LIMIT:
-            reason = f"Solver terminated early (time_limit={self.time_limit})."
-        else:
-            reason = f"Solver terminated early (max_iter={self.max_iter})."
         worst = float(np.max(self.kkt_violation_))
         warnings.warn(
-            f"{reason}  Consider pre-processing your data with StandardScaler or "
-            f"MinMaxScaler. The KKT violation is {worst:.3g} where tol={self.tol:g} "
-            f"was asked for. {self.status_.value}",
+            f"{self._reason()}  Consider pre-processing your data with StandardScaler "
+            f"or MinMaxScaler. The KKT violation is {worst:.3g} where "
+            f"tol={self.tol:g} was asked for. {self.status_.value}",
             ConvergenceWarning,
             stacklevel=4,
         )
 
-    # Predicting.
-
-    def _check_for_predict(self, X: Any) -> Any:
-        check_is_fitted(self)
-        X = check_samples(self, X, reset=False)
-        name = type(self).__name__
-        if sp.issparse(X) and not self._sparse and not callable(self._fitted_kernel):
-            raise InvalidInput(
-                f"cannot use sparse input in {name!r} trained on dense data: pass "
-                "X.toarray(), or fit on sparse data."
-            )
-        if self._sparse and not sp.issparse(X):
-            X = sp.csr_matrix(X)
-        support = self.support_vectors_
-        n_rows = support.shape[0]
-        if support.shape[1] and self._n_support.sum() != n_rows:
-            raise InvalidInput(f"The internal representation of {name} was altered")
-        return X
-
-    def _kernel_sums(self, X: Any, parts: list[Part]) -> list[FloatMatrix]:
-        """Kernel sums of checked samples, one matrix per part."""
-        with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
-            sums = self._unchecked_sums(X, parts)
-        if not all(np.isfinite(total).all() for total in sums):
-            raise InvalidInput(
-                "Decision values are not finite: X holds values so large that the "
-                "kernel overflows; scale the features as for fit."
-            )
-        return sums
-
-    def _unchecked_sums(self, X: Any, parts: list[Part]) -> list[FloatMatrix]:
-        if callable(self._fitted_kernel):
-            source = MatrixSum(self.support_, self._training)
-            return source.of_function(self._fitted_kernel, X, parts)
-        if self._kernel is None:
-            return MatrixSum(self.support_).of_matrix(X, parts)
-        sums = KernelSum(self._kernel, as_rows(self.support_vectors_))
-        return sums.of(as_rows(X), parts, self._n_threads())
-
-    def _dense_dual_coef(self) -> FloatMatrix:
-        coef = self._dual_coef_
-        return coef.toarray() if sp.issparse(coef) else np.asarray(coef)
-
-    # What scikit-learn shows of a fitted machine.
-
-    @property
-    def coef_(self):
-        """Weights of the features, for kernel="linear"; read-only."""
-        if self.kernel != "linear":
-            raise AttributeError("coef_ is only available when using a linear kernel")
-        check_is_fitted(self)
-        coef = self._linear_weights()
-        (coef.data if sp.issparse(coef) else coef).flags.writeable = False
-        return coef
-
-    def _linear_weights(self) -> Any:
-        return safe_sparse_dot(self._dual_coef_, self.support_vectors_)
-
-    @property
-    def n_support_(self):
-        """Number of support vectors, per class for classifiers."""
-        with suppress(NotFittedError):
-            check_is_fitted(self)
-            return self._n_support
-        raise AttributeError("n_support_ is known after fit only")
+    def _reason(self) -> str:
+        """Why a fit ended before tol was reached."""
+        if self.status_ is Status.PRECISION_LIMIT:
+            return "Solver stopped where float64 ends."
+        if self.status_ is Status.TIME_LIMIT:
+            return f"Solver terminated early (time_limit={self.time_limit})."
+        return f"Solver terminated early (max_iter={self.max_iter})."
 
 
-class OneProblem(KernelMachine):
-    """Machines with a single dual problem: regression and novelty detection."""
-
-    def _solve(self, gram: Gram, targets: Any, training: TrainingSet) -> dict[str, Any]:
-        shape = training.shape
-        start = self._start(shape)
-        machine = self._fit_machine(
-            gram, targets, training, start[0] if start else None
-        )
-        solution = machine.solution
-        inside = np.flatnonzero(machine.coef)
-        return {
-            "support_": training.kept[inside].astype(np.int32),
-            "_n_support": np.array([len(inside)], dtype=np.int32),
-            "_dual_coef_": machine.coef[None, inside],
-            "_intercept_": np.array([machine.intercept]),
-            "fit_status_": int(solution.status is not Status.CONVERGED),
-            "status_": solution.status,
-            "n_iter_": solution.n_iter,
-            "objective_": machine.objective,
-            "dual_gap_": machine.gap,
-            "kkt_violation_": solution.violation,
-            "_warm": (shape, [solution.beta]),
-        }
-
-    def _fit_machine(
-        self,
-        gram: Gram,
-        targets: Any,
-        training: TrainingSet,
-        start: FloatVector | None,
-    ) -> Machine:
-        raise NotImplementedError
-
-    def _decision(self, X: Any) -> FloatVector:
-        X = self._check_for_predict(X)
-        coef = self._dense_dual_coef()
-        part = (slice(0, coef.shape[1]), np.ascontiguousarray(coef.T))
-        return self._kernel_sums(X, [part])[0][:, 0] + self._intercept_[0]
-
-
-def _support_vectors(kernel: Any, X: Any, support: Any) -> Any:
-    """Rows of X in their own type; nothing where K is given and X has no vectors."""
-    if kernel is None:
-        return np.empty((0, 0))
-    return X[support]
+def evidence(
+    solutions: list[Solution], objectives: list[float], gaps: list[float]
+) -> dict[str, Any]:
+    """What all problems together say: numbers for one, arrays for several."""
+    values: dict[str, Any] = {
+        "objective_": np.array(objectives),
+        "dual_gap_": np.array(gaps),
+        "kkt_violation_": np.array([solution.violation for solution in solutions]),
+    }
+    if len(solutions) == 1:
+        values = {name: float(value[0]) for name, value in values.items()}
+    worst = max((solution.status for solution in solutions), key=lambda s: s.rank)
+    return values | {"status_": worst}

@@ -7,19 +7,17 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import ClassifierMixin
 from sklearn.exceptions import NotFittedError
-from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import (
-    _ovr_decision_function,
-    check_classification_targets,
-)
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.multiclass import _ovr_decision_function
+from sklearn.utils.validation import check_is_fitted
 
-from maxmargin.data.labels import Labels, encode_labels, pairs_of
+from maxmargin.data.labels import pairs_of
 from maxmargin.errors import InvalidInput
-from maxmargin.estimators.base import KernelMachine
-from maxmargin.estimators.inputs import TrainingSet, require_targets
+from maxmargin.estimators.base import evidence
+from maxmargin.estimators.inputs import TrainingSet
+from maxmargin.estimators.kernel import KernelMachine
+from maxmargin.estimators.targets import Labelled
 from maxmargin.kernels.gram import Gram
 from maxmargin.models import Machine, fit_pairs, vote
 from maxmargin.models.multiclass import PairMachines, class_parts, pair_decisions
@@ -33,27 +31,8 @@ def _has_probability(estimator: Any) -> bool:
     return True
 
 
-class PairwiseClassifier(ClassifierMixin, KernelMachine):
+class PairwiseClassifier(ClassifierMixin, Labelled, KernelMachine):
     """What SVC and NuSVC share; they differ in the problem of a pair."""
-
-    def fit(self, X, y, sample_weight=None):
-        """Fit the classifier; the class docstring states its problem.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples; the kernel between all of them for kernel="precomputed", whatever
-            the function understands for a callable kernel.
-        y : array-like of shape (n_samples,)
-            Class labels of any one kind.
-        sample_weight : array-like of shape (n_samples,), default None
-            Weight k counts as k copies of a sample; zero or less leaves it out.
-
-        Returns
-        -------
-        self
-        """
-        return self._fit(X, y, sample_weight)
 
     def decision_function(self, X):
         """How far each sample is on which side.
@@ -95,46 +74,10 @@ class PairwiseClassifier(ClassifierMixin, KernelMachine):
         parts = class_parts(self._dense_dual_coef(), self._n_support)
         return pair_decisions(self._kernel_sums(X, parts), self._intercept_)
 
-    def _check_targets(
-        self, y: Any, training: TrainingSet
-    ) -> tuple[Labels, FloatVector, dict[str, Any]]:
-        """Labels of the samples that count, their weights, and what to keep of them."""
-        require_targets(self, y)
-        y = column_or_1d(y, warn=True)
-        every = encode_labels(y)
-        check_classification_targets(y)
-        if every.n_classes < 2:
-            raise InvalidInput(
-                "The number of classes has to be greater than one; got 1 class"
-            )
-        labels = every if training.is_whole else encode_labels(y[training.kept])
-        if labels.n_classes < 2:
-            self._refuse_single_class()
-        per_class = compute_class_weight(
-            self.class_weight,
-            classes=labels.classes,
-            y=y[training.kept],
-            sample_weight=training.weight,
-        )
-        weight = training.weight * per_class[labels.code]
-        if not (np.isfinite(per_class).all() and (per_class > 0).all()):
-            raise InvalidInput(
-                f"Class weights must be finite and above 0, got {self.class_weight!r}; "
-                "leave a class out by dropping its samples."
-            )
-        kept = {"classes_": labels.classes, "class_weight_": per_class}
-        return labels, weight, kept
-
-    def _refuse_single_class(self) -> None:
-        raise InvalidInput(
-            "Invalid input - all samples with positive weights belong to the same "
-            "class: at least two classes must have positive weights."
-        )
-
     def _solve(self, gram: Gram, targets: Any, training: TrainingSet) -> dict[str, Any]:
-        labels, weight, kept = targets
+        labels, weight = targets.labels, targets.weight
         shape = (*training.shape, labels.classes.tolist(), labels.code.tobytes())
-        start = self._start(shape)
+        start, notes = self._start(shape)
         options = self._options(training, len(labels.pairs()))
 
         def fit_pair(
@@ -145,14 +88,15 @@ class PairwiseClassifier(ClassifierMixin, KernelMachine):
 
         pairs = fit_pairs(gram, labels, fit_pair, self._n_threads())
         names = labels.classes.tolist()
-        kept["_notes"] = [
+        notes += [
             f"The margin between classes {names[i]!r} and "
             f"{names[j]!r} vanishes, so that their machine decides nothing: "
             "raise nu, choose a kernel that can tell them apart, or use SVC."
             for (i, j), machine in zip(labels.pairs(), pairs.machines, strict=True)
             if machine.has_vanished and machine.solution.status.rank <= 1
         ]
-        return kept | _as_attributes(pairs, training, shape)
+        fitted = _as_attributes(pairs, training, shape)
+        return fitted | targets.attributes | {"_notes": notes}
 
     def _fit_pair(
         self,
@@ -193,21 +137,17 @@ def _as_attributes(
 ) -> dict[str, Any]:
     machines = pairs.machines
     solutions = [machine.solution for machine in machines]
-    worst = max((solution.status for solution in solutions), key=lambda s: s.rank)
-    values: dict[str, Any] = {
-        "objective_": np.array([machine.objective for machine in machines]),
-        "dual_gap_": np.array([machine.gap for machine in machines]),
-        "kkt_violation_": np.array([solution.violation for solution in solutions]),
-    }
-    if len(machines) == 1:
-        values = {name: float(value[0]) for name, value in values.items()}
-    return values | {
+    found = evidence(
+        solutions,
+        [machine.objective for machine in machines],
+        [machine.gap for machine in machines],
+    )
+    return found | {
         "support_": training.kept[pairs.support].astype(np.int32),
         "_n_support": pairs.n_support.astype(np.int32),
         "_dual_coef_": pairs.dual_coef,
         "_intercept_": pairs.intercept,
-        "status_": worst,
-        "fit_status_": int(worst is not Status.CONVERGED),
+        "fit_status_": int(found["status_"] is not Status.CONVERGED),
         "n_iter_": np.array([s.n_iter for s in solutions], dtype=np.int32),
         "_warm": (shape, [solution.beta for solution in solutions]),
     }

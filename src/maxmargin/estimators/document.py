@@ -79,16 +79,78 @@ CLASSIFIER_ATTRIBUTES = {
 OFFSET = {"offset_": "array of shape (1,)|Minus intercept_: score_samples at the edge."}
 
 
+LINEAR_PARAMETERS = PARAMETERS | {
+    "C": "float > 0|How much a miss costs, beside the penalty on the weights.",
+    "penalty": "{'l2', 'l1'}|Squares of the weights, or their sizes, which makes many "
+    "of them zero.",
+    "loss": "str|What a miss costs: for LinearSVC 'hinge' or 'squared_hinge', for "
+    "LinearSVR 'epsilon_insensitive' or 'squared_epsilon_insensitive'.",
+    "dual": "'auto' or bool|Begin with coordinate descent in the dual (True) or with "
+    "Newton's method in the primal (False). The answer is the same; 'auto' looks "
+    "at the data.",
+    "tol": "float > 0|Largest violation of the KKT conditions at the end, in float64 "
+    "and in units of the margin (for regression, of the mean of |y|); and the largest "
+    "duality gap, as a share of the objective.",
+    "multi_class": "{'ovr', 'crammer_singer'}|More than two classes: each against the "
+    "rest, or all in one problem, for which loss, penalty and dual are ignored.",
+    "fit_intercept": "bool|Without an intercept the hyperplane passes through the "
+    "origin.",
+    "intercept_scaling": "float > 0|Value of the constant feature whose weight makes "
+    "the intercept: the larger, the less its penalty matters.",
+    "penalize_intercept": "bool|Whether that weight is penalised like the others, as "
+    "in LIBLINEAR. False leaves the intercept free, as in SVC and SVR.",
+    "random_state": "int, RandomState or None|Decides the order in which samples or "
+    "features are visited, where a solver wants a random one. None is always the same.",
+    "max_iter": "int|Most iterations per problem, sweeps over the samples or Newton "
+    "steps; -1 is 100,000. With 'crammer_singer' it counts hundreds of sweeps.",
+    "solver": "str|'auto', or 'dcd' (dual coordinate descent), 'newton' (the matrix of "
+    "second derivatives is formed), 'newton-cg' (only multiplied with), 'interior' "
+    "(interior point), 'proximal' (method of multipliers), 'cd' (for penalty='l1'). "
+    "Newton's methods are for smooth losses, interior and proximal for the others.",
+    "warm_start": "bool|Start from where the last fit ended, if that had warm_start "
+    "too and the samples, features, classes and formulation are the same; otherwise "
+    "from zero, with a warning.",
+    "callback": "callable or None|Called about ten times a second, and at the end, "
+    "with n_iter, violation, objective and n_active of a problem; with more than two "
+    "classes, from several threads.",
+}
+LINEAR_ATTRIBUTES = {
+    "intercept_": "array of shape (n_problems,), or 0.0 without an intercept|Constants "
+    "of the decision function.",
+    "objective_": "float, or array with one value per problem|The primal objective.",
+    **{
+        name: ATTRIBUTES[name]
+        for name in ("dual_gap_", "kkt_violation_", "status_", "n_features_in_")
+    },
+    "n_iter_": "int|Iterations; of several problems, the most.",
+}
+LINEAR_CLASSIFIER_ATTRIBUTES = CLASSIFIER_ATTRIBUTES | {
+    "coef_": "array of shape (n_classes, n_features), or (1, n_features) for two "
+    "classes|Weights of the features. Predictions read coef_ and intercept_.",
+}
+LINEAR_REGRESSOR_ATTRIBUTES = {
+    "coef_": "array of shape (n_features,)|Weights of the features.",
+}
+LINEAR_ONE_CLASS_ATTRIBUTES = OFFSET | {
+    "coef_": "array of shape (1, n_features)|Weights of the features.",
+}
+
+
 def documented(**more: str) -> "Documenter":
-    """Add sections Parameters and Attributes to a class docstring."""
-    return Documenter(more)
+    """Add sections Parameters and Attributes to the docstring of a kernel machine."""
+    return Documenter(PARAMETERS, ATTRIBUTES | more)
+
+
+def documented_linear(**more: str) -> "Documenter":
+    """The same for a linear machine."""
+    return Documenter(LINEAR_PARAMETERS, LINEAR_ATTRIBUTES | more)
 
 
 class Documenter:
     """Writes what the constructor's signature says into the class docstring."""
 
-    def __init__(self, attributes: dict[str, str]) -> None:
-        self.attributes = ATTRIBUTES | attributes
+    def __init__(self, parameters: dict[str, str], attributes: dict[str, str]) -> None:
+        self.parameters, self.attributes = parameters, attributes
 
     def __call__(self, described: Class) -> Class:
         signature = inspect.signature(described.__init__)  # type: ignore[misc]
@@ -99,7 +161,7 @@ class Documenter:
         }
         parameters = [
             _entry(
-                name, f"{PARAMETERS[name].replace('|', f', default {default!r}|', 1)}"
+                name, self.parameters[name].replace("|", f", default {default!r}|", 1)
             )
             for name, default in defaults.items()
         ]

@@ -5,9 +5,10 @@ from typing import Any
 import numpy as np
 from sklearn.base import OutlierMixin
 
-from maxmargin.estimators.base import OneProblem
 from maxmargin.estimators.document import OFFSET, documented
 from maxmargin.estimators.inputs import TrainingSet
+from maxmargin.estimators.kernel import OneProblem
+from maxmargin.estimators.targets import Unlabelled
 from maxmargin.kernels.gram import Gram
 from maxmargin.models import Machine, fit_decision
 from maxmargin.problems import one_class
@@ -17,7 +18,7 @@ ON_BOUNDARY = 1e-12  # of the terms summed: what rounding leaves of zero
 
 
 @documented(**OFFSET)
-class OneClassSVM(OutlierMixin, OneProblem):
+class OneClassSVM(OutlierMixin, Unlabelled, OneProblem):
     r"""One-class machine: where do samples like these lie?
 
     .. math:: \min_{w, \xi, \rho} \tfrac12 \|w\|^2 - \rho
@@ -66,27 +67,6 @@ class OneClassSVM(OutlierMixin, OneProblem):
         self.callback = callback
         self.n_jobs = n_jobs
 
-    def fit(self, X, y=None, sample_weight=None):
-        """Fit the machine; y is there for the protocol's sake and not used.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples; the kernel between all of them for kernel="precomputed", whatever
-            the function understands for a callable kernel.
-        y : ignored
-        sample_weight : array-like of shape (n_samples,), default None
-            Weight k counts as k copies of a sample; zero or less leaves it out.
-
-        Returns
-        -------
-        self
-        """
-        return self._fit(X, None, sample_weight)
-
-    def _check_targets(self, y: Any, training: TrainingSet) -> None:
-        return None
-
     def _fit_machine(
         self,
         gram: Gram,
@@ -120,7 +100,3 @@ class OneClassSVM(OutlierMixin, OneProblem):
     def score_samples(self, X):
         """The kernel sum before offset_ is subtracted, shape (n_samples,)."""
         return self.decision_function(X) + self.offset_
-
-    def predict(self, X):
-        """+1 for samples inside the boundary or on it, -1 for those outside."""
-        return np.where(self.decision_function(X) >= 0.0, 1, -1)

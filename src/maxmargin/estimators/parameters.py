@@ -9,6 +9,7 @@ import numpy as np
 from maxmargin.errors import InvalidInput, NotAvailable
 
 MAX_DEGREE = 10_000
+LARGEST_SEED = 2**32 - 1
 KERNELS = ("linear", "poly", "rbf", "sigmoid", "laplacian", "precomputed")
 
 
@@ -97,20 +98,62 @@ RULES = {
 }
 
 
+LINEAR_RULES = RULES | {
+    "C": Rule(lambda v: _is_real(v) and 0 < v < np.inf, "a finite number above 0"),
+    "penalty": _one_of("l1", "l2"),
+    "dual": Rule(
+        lambda v: v == "auto" if isinstance(v, str) else _is_bool(v),
+        "'auto', True or False",
+    ),
+    "multi_class": _one_of("ovr", "crammer_singer"),
+    "intercept_scaling": Rule(
+        lambda v: _is_real(v) and np.isfinite(v), "a finite number"
+    ),
+    "penalize_intercept": YES_OR_NO,
+    "random_state": Rule(
+        lambda v: (
+            v is None
+            or (_is_int(v) and 0 <= v <= LARGEST_SEED)
+            or isinstance(v, np.random.RandomState)
+        ),
+        f"None, a whole number from 0 to {LARGEST_SEED}, or a RandomState",
+    ),
+    "solver": _one_of(
+        "auto", "dcd", "newton", "newton-cg", "interior", "proximal", "cd"
+    ),
+}
+LINEAR_SVC_RULES = LINEAR_RULES | {"loss": _one_of("hinge", "squared_hinge")}
+LINEAR_SVR_RULES = LINEAR_RULES | {
+    "loss": _one_of("epsilon_insensitive", "squared_epsilon_insensitive")
+}
+L1_MIN_C_RULES = {
+    "loss": _one_of("squared_hinge", "log"),
+    "fit_intercept": YES_OR_NO,
+    "intercept_scaling": Rule(
+        lambda v: _is_real(v) and 0 < v < np.inf, "a finite number above 0"
+    ),
+}
+
+
 def _is_gamma(value: Any) -> bool:
     return _is_real(value) and 0 <= value < np.inf
 
 
-def check_parameters(estimator: Any) -> None:
+def check_parameter(owner: str, name: str, value: Any, rule: Rule) -> None:
+    """Raise InvalidInput if a parameter breaks its rule."""
+    if not rule.holds(value):
+        raise InvalidInput(
+            f"The {name!r} parameter of {owner} must be {rule.words}, got {value!r}."
+        )
+
+
+def check_parameters(estimator: Any, rules: dict[str, Rule]) -> None:
     """Raise InvalidInput for the first parameter that breaks its rule."""
     name = type(estimator).__name__
     for parameter, value in estimator.get_params(deep=False).items():
-        rule = RULES.get(parameter)
-        if rule is not None and not rule.holds(value):
-            raise InvalidInput(
-                f"The {parameter!r} parameter of {name} must be {rule.words}, "
-                f"got {value!r}."
-            )
+        rule = rules.get(parameter)
+        if rule is not None:
+            check_parameter(name, parameter, value, rule)
     if getattr(estimator, "probability", False):
         raise NotAvailable(
             f"{name}(probability=True) is not available yet. Wrap the classifier "

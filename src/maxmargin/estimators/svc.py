@@ -8,6 +8,7 @@ from maxmargin.errors import InfeasibleProblem
 from maxmargin.estimators.classifier import PairwiseClassifier
 from maxmargin.estimators.document import CLASSIFIER_ATTRIBUTES, documented
 from maxmargin.estimators.inputs import TrainingSet
+from maxmargin.estimators.targets import ClassTargets
 from maxmargin.kernels.gram import Gram
 from maxmargin.models import Machine, fit_decision, fit_margin
 from maxmargin.problems.classification import c_svc, check_nu, nu_svc
@@ -158,10 +159,10 @@ class NuSVC(PairwiseClassifier):
         self.callback = callback
         self.n_jobs = n_jobs
 
-    def _check_targets(self, y: Any, training: TrainingSet) -> Any:
+    def _check_targets(self, y: Any, training: TrainingSet) -> ClassTargets:
         """As for every classifier; and nu must fit every pair, before any work."""
         targets = super()._check_targets(y, training)
-        labels, weight, _ = targets
+        labels, weight = targets.labels, targets.weight
         for i, j in labels.pairs():
             rows = (labels.code == i) | (labels.code == j)
             sign = np.where(labels.code[rows] == i, 1.0, -1.0)

@@ -2,48 +2,22 @@
 
 from typing import Any
 
-import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import _check_y, column_or_1d
 
-from maxmargin.estimators.base import OneProblem
 from maxmargin.estimators.document import documented
-from maxmargin.estimators.inputs import TrainingSet, require_targets
+from maxmargin.estimators.inputs import TrainingSet
+from maxmargin.estimators.kernel import OneProblem
+from maxmargin.estimators.targets import Numbered
 from maxmargin.kernels.gram import Gram
 from maxmargin.models import Machine, fit_decision, fit_tube
 from maxmargin.problems import epsilon_svr, nu_svr
 from maxmargin.typing import FloatVector
 
 
-class _Regressor(RegressorMixin, OneProblem):
-    def fit(self, X, y, sample_weight=None):
-        """Fit the regressor; the class docstring states its problem.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples; the kernel between all of them for kernel="precomputed", whatever
-            the function understands for a callable kernel.
-        y : array-like of shape (n_samples,)
-            Targets.
-        sample_weight : array-like of shape (n_samples,), default None
-            Weight k counts as k copies of a sample; zero or less leaves it out.
-
-        Returns
-        -------
-        self
-        """
-        return self._fit(X, y, sample_weight)
-
+class _Regressor(RegressorMixin, Numbered, OneProblem):
     def predict(self, X):
         """The fitted function at these samples, shape (n_samples,)."""
         return self._decision(X)
-
-    def _check_targets(self, y: Any, training: TrainingSet) -> FloatVector:
-        require_targets(self, y)
-        y = _check_y(column_or_1d(y, warn=True), y_numeric=True, estimator=self)
-        targets: FloatVector = y.astype(np.float64)[training.kept]
-        return targets
 
 
 @documented()

@@ -7,6 +7,7 @@ import numpy as np
 from maxmargin.kernels.gram import Gram
 from maxmargin.problems import DualProblem, project_start
 from maxmargin.solvers import Options, Solution, Status, solve
+from maxmargin.solvers.by_weights import solve_by_weights
 from maxmargin.typing import FloatVector
 
 MARGIN_SHARE = 0.01  # of the margin of nu-SVC that the violation may be
@@ -130,4 +131,5 @@ def _solve(
 ) -> Solution:
     if start is not None:
         problem = problem._replace(start=project_start(problem, start))
-    return solve(problem, gram, options)
+    solution = solve_by_weights(problem, gram, options)
+    return solve(problem, gram, options) if solution is None else solution
