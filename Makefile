@@ -1,5 +1,5 @@
 # make demo | test | lint | format | bench | clean. Needs make and python3 only;
-# the peer LIBSVM also needs a C++ compiler, and is left out where there is none.
+# the peers LIBSVM and LIBLINEAR also need a C++ compiler, and are left out without one.
 
 PYTHON ?= python3
 BENCH_ARGS ?=
@@ -8,8 +8,8 @@ export MAXMARGIN_TEST_SCALE
 
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
-LIBSVM_MISSING := libsvm-official could not be built: its agreement tests will be skipped
-INTELEX_MISSING := scikit-learn-intelex could not be installed: its rows will be missing
+PEER_MISSING := official could not be built: its agreement tests will be skipped
+BENCH_MISSING := a library to compare with could not be installed: its rows will be missing
 
 .PHONY: demo test test-all test-nojit test-bounds lint format bench clean
 
@@ -55,9 +55,12 @@ clean:
 
 .venv/tools: .venv/base
 	$(PIP) install -e . --group test --group lint
-	@$(PIP) install --group peers >.venv/peers.log 2>&1 || echo "$(LIBSVM_MISSING)"
+	@for peer in libsvm liblinear; do \
+	    $(PIP) install --group $$peer >.venv/$$peer.log 2>&1 \
+	    || echo "$$peer-$(PEER_MISSING)"; \
+	done
 	@touch $@
 
 .venv/bench: .venv/tools
-	@$(PIP) install --group bench >.venv/bench.log 2>&1 || echo "$(INTELEX_MISSING)"
+	@$(PIP) install --group bench >.venv/bench.log 2>&1 || echo "$(BENCH_MISSING)"
 	@touch $@

@@ -3,4 +3,10 @@
 python -m benchmarks               time and accuracy beside scikit-learn; start-up
 python -m benchmarks.agreement     distance to LIBSVM's answers, and certificates
 python -m benchmarks.working_sets  first against second order working sets
+
+Linear machines:
+
+python -m benchmarks.linear              time to an optimum beside other libraries
+python -m benchmarks.linear_convergence  defaults on raw features, set by set
+python -m benchmarks.linear_memory       what a fit takes beside its input
 """

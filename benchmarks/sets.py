@@ -54,6 +54,14 @@ def load(name: str, folder: Path | None, rows: int | None = None) -> Split:
     return _scaled(split)
 
 
+def load_raw(name: str, folder: Path | None) -> tuple[Any, np.ndarray]:
+    """The training rows of a set of the folder, all of them where there is no split."""
+    files = _files(name, folder) if folder else []
+    if not files:
+        raise SystemExit(f"There is no {name}.npz in {folder}: pass --data FOLDER.")
+    return _read(files[0])
+
+
 def _files(name: str, folder: Path) -> list[Path]:
     whole = folder / f"{name}.npz"
     parts = [folder / f"{name}.train.npz", folder / f"{name}.test.npz"]
