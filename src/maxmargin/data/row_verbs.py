@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from maxmargin._jit import SAFE_FASTMATH, compiled_as, jit
+from maxmargin._jit import SAFE_FASTMATH, compiled_as, jit, jit_fast
 from maxmargin.typing import FloatVector
 
 RowParts = tuple[Any, ...]
@@ -41,29 +41,18 @@ def _pick(rows: Any, dense: Callable[..., Any], sparse: Callable[..., Any]) -> A
 
 
 def _dense_dot(rows: Any, i: Any, w: Any) -> Any:
-    x = rows[0][i]
-    total = 0.0
-    for k in range(x.size):
-        total += x[k] * w[k]
-    return total
+    return _plain_dot(rows[0][i], w)
 
 
 def _sparse_dot(rows: Any, i: Any, w: Any) -> Any:
-    data, indices, indptr = rows
-    return _gathered_dot(data, indices, (indptr[i], indptr[i + 1]), w)
-
-
-@jit
-def _gathered_dot(
-    data: Any, indices: Any, span: tuple[int, int], w: FloatVector
-) -> float:
     """Four sums at a time, each in its own order: no vector of gathered values.
 
     Gather instructions are six times slower than scalar loads on processors that have
     been made safe against Gather Data Sampling.
     """
+    data, indices, indptr = rows
     a = b = c = d = 0.0
-    p, last = span
+    p, last = indptr[i], indptr[i + 1]
     while p + 4 <= last:
         a += data[p] * w[np.uintp(indices[p])]
         b += data[p + 1] * w[np.uintp(indices[p + 1])]
@@ -77,28 +66,17 @@ def _gathered_dot(
 
 
 def _dense_add(rows: Any, i: Any, step: Any, w: Any) -> Any:
-    x = rows[0][i]
-    for k in range(x.size):
-        w[k] += step * x[k]
+    _plain_add(rows[0][i], step, w)
 
 
 def _sparse_add(rows: Any, i: Any, step: Any, w: Any) -> Any:
     data, indices, indptr = rows
-    _scatter(data, indices, (indptr[i], indptr[i + 1]), step, w)
-
-
-@jit
-def _scatter(
-    data: Any, indices: Any, span: tuple[int, int], step: float, w: FloatVector
-) -> None:
-    for p in range(span[0], span[1]):
+    for p in range(indptr[i], indptr[i + 1]):
         w[np.uintp(indices[p])] += step * data[p]
 
 
 def _dense_add_squares(rows: Any, i: Any, step: Any, out: Any) -> Any:
-    x = rows[0][i]
-    for k in range(x.size):
-        out[k] += step * np.float64(x[k]) * np.float64(x[k])
+    _plain_add_squares(rows[0][i], step, out)
 
 
 def _sparse_add_squares(rows: Any, i: Any, step: Any, out: Any) -> Any:
@@ -108,18 +86,39 @@ def _sparse_add_squares(rows: Any, i: Any, step: Any, out: Any) -> Any:
 
 
 def _dense_square(rows: Any, i: Any) -> Any:
-    x = rows[0][i]
-    total = 0.0
-    for k in range(x.size):
-        total += np.float64(x[k]) * np.float64(x[k])
-    return total
+    return _squared_length(rows[0][i])
 
 
 def _sparse_square(rows: Any, i: Any) -> Any:
     data, _, indptr = rows
+    return _squared_length(data[indptr[i] : indptr[i + 1]])
+
+
+@jit_fast
+def _plain_dot(x: Any, w: FloatVector) -> float:
     total = 0.0
-    for p in range(indptr[i], indptr[i + 1]):
-        total += np.float64(data[p]) * np.float64(data[p])
+    for k in range(x.size):
+        total += x[k] * w[k]
+    return total
+
+
+@jit
+def _plain_add(x: Any, step: float, w: FloatVector) -> None:
+    for k in range(x.size):
+        w[k] += step * x[k]
+
+
+@jit
+def _plain_add_squares(x: Any, step: float, out: FloatVector) -> None:
+    for k in range(x.size):
+        out[k] += step * np.float64(x[k]) * np.float64(x[k])
+
+
+@jit_fast
+def _squared_length(x: Any) -> float:
+    total = 0.0
+    for k in range(x.size):
+        total += np.float64(x[k]) * np.float64(x[k])
     return total
 
 

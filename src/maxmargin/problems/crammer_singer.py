@@ -160,14 +160,25 @@ Samples = tuple[IntVector, FloatVector, FloatMatrix]  # code, cost, share
 def _weigh(rows: RowParts, bias: float, samples: Samples, W: FloatMatrix) -> None:
     """Add the weights that the shares stand for to W."""
     code, cost, share = samples
-    step, blocks = np.empty(W.shape[1]), np.arange(W.shape[1] // LANES)
+    width = W.shape[1]
+    step, blocks = np.empty(width), np.empty(width // LANES, dtype=np.intp)
     for i in range(len(code)):
         if share[i, code[i]] == cost[i]:
             continue
-        for m in range(len(step)):
-            step[m] = -share[i, m]
-        step[code[i]] += cost[i]
-        row_add_outer((rows, i, bias), W, blocks, step)
+        own = code[i] // LANES
+        n_blocks = 0
+        for b in range(width // LANES):
+            is_there = b == own
+            for m in range(LANES):
+                t = share[i, LANES * b + m]
+                step[LANES * n_blocks + m] = -t
+                is_there |= t > 0.0
+            if b == own:
+                step[LANES * n_blocks + code[i] % LANES] += cost[i]
+            if is_there:
+                blocks[n_blocks] = b
+                n_blocks += 1
+        row_add_outer((rows, i, bias), W, blocks[:n_blocks], step)
 
 
 @jit

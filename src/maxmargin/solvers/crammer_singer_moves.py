@@ -69,6 +69,7 @@ def sweep(
     code, cost, norm, offset = moves.code, moves.cost, moves.norm, moves.offset
     memory, nap, length = moves.memory, moves.nap, moves.length
     bias, every, calm, threshold = pace
+    margin = calm if calm < np.inf else 0.0
     slope, reach = np.empty(W.shape[1]), np.empty(W.shape[1])
     n_kept = 0
     for s in range(len(order)):
@@ -91,31 +92,33 @@ def sweep(
         if memory[i] > threshold:
             order[n_kept] = i
             n_kept += 1
-        if violation > IDLE * tally[3]:
+        is_moving = violation > IDLE * tally[3]
+        if is_moving:
             spread(g, t, norm[i], cost[i], d)
-            row_add_outer((rows, i, bias), W, blocks, d)
-        if is_wide:
-            n_live[i] = _list_live(g, t, least - calm, blocks)
+        n_live[i] = n_blocks = _list_live(g, t, d, least - margin, blocks)
+        if is_moving:
+            row_add_outer((rows, i, bias), W, blocks[:n_blocks], d)
     return n_kept
 
 
 @jit_fast
 def _list_live(
-    slope: FloatVector, t: FloatVector, low: float, blocks: IntVector
+    slope: FloatVector, t: FloatVector, step: FloatVector, low: float, blocks: IntVector
 ) -> int:
-    """Move blocks with a share, or with a slope above `low`, to the front."""
+    """Move blocks with a share, or with a slope not below `low`, to the front."""
     n_live = 1
     for b in range(1, len(blocks)):
         first = LANES * b
         is_live = False
         for m in range(first, first + LANES):
-            is_live |= t[m] > 0.0 or slope[m] > low
+            is_live |= t[m] > 0.0 or slope[m] >= low
         if not is_live:
             continue
         blocks[b], blocks[n_live] = blocks[n_live], blocks[b]
         for m in range(LANES):
             here, there = first + m, LANES * n_live + m
             t[here], t[there] = t[there], t[here]
+            step[here], step[there] = step[there], step[here]
         n_live += 1
     return n_live
 
