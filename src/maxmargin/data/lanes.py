@@ -76,16 +76,16 @@ def _plain_row(x: tuple[RowParts, int, float], n_columns: int) -> FloatVector:
 
 
 @overload(row_times, jit_options=OPTIONS)
-def _compile_times(x, W, offset, blocks, out):  # type: ignore[no-untyped-def]
+def _compile_times(x: Any, W: Any, offset: Any, blocks: Any, out: Any) -> Any:
     if len(x[0]) == 1:
 
-        def dense(x, W, offset, blocks, out):  # type: ignore[no-untyped-def]
+        def dense(x: Any, W: Any, offset: Any, blocks: Any, out: Any) -> Any:
             rows, i, bias = x
             _dense_times((rows[0][i], bias), W, blocks, offset, out)
 
         return dense
 
-    def sparse(x, W, offset, blocks, out):  # type: ignore[no-untyped-def]
+    def sparse(x: Any, W: Any, offset: Any, blocks: Any, out: Any) -> Any:
         rows, i, bias = x
         data, indices, indptr = rows
         values = data, bias, indices, indptr[i], indptr[i + 1]
@@ -95,16 +95,16 @@ def _compile_times(x, W, offset, blocks, out):  # type: ignore[no-untyped-def]
 
 
 @overload(row_add_outer, jit_options=OPTIONS)
-def _compile_outer(x, W, blocks, step):  # type: ignore[no-untyped-def]
+def _compile_outer(x: Any, W: Any, blocks: Any, step: Any) -> Any:
     if len(x[0]) == 1:
 
-        def dense(x, W, blocks, step):  # type: ignore[no-untyped-def]
+        def dense(x: Any, W: Any, blocks: Any, step: Any) -> Any:
             rows, i, bias = x
             _dense_outer((rows[0][i], bias), W, blocks, step)
 
         return dense
 
-    def sparse(x, W, blocks, step):  # type: ignore[no-untyped-def]
+    def sparse(x: Any, W: Any, blocks: Any, step: Any) -> Any:
         rows, i, bias = x
         data, indices, indptr = rows
         values = data, bias, indices, indptr[i], indptr[i + 1]
@@ -114,22 +114,26 @@ def _compile_outer(x, W, blocks, step):  # type: ignore[no-untyped-def]
 
 
 @intrinsic
-def _sparse_times(context, x, W, blocks, offset, out):  # type: ignore[no-untyped-def]
+def _sparse_times(
+    context: Any, x: Any, W: Any, blocks: Any, offset: Any, out: Any
+) -> Any:
     return types.void(x, W, blocks, offset, out), _emit(_Sparse, _emit_times)
 
 
 @intrinsic
-def _sparse_outer(context, x, W, blocks, step):  # type: ignore[no-untyped-def]
+def _sparse_outer(context: Any, x: Any, W: Any, blocks: Any, step: Any) -> Any:
     return types.void(x, W, blocks, step), _emit(_Sparse, _emit_outer)
 
 
 @intrinsic
-def _dense_times(context, x, W, blocks, offset, out):  # type: ignore[no-untyped-def]
+def _dense_times(
+    context: Any, x: Any, W: Any, blocks: Any, offset: Any, out: Any
+) -> Any:
     return types.void(x, W, blocks, offset, out), _emit(_Dense, _emit_times)
 
 
 @intrinsic
-def _dense_outer(context, x, W, blocks, step):  # type: ignore[no-untyped-def]
+def _dense_outer(context: Any, x: Any, W: Any, blocks: Any, step: Any) -> Any:
     return types.void(x, W, blocks, step), _emit(_Dense, _emit_outer)
 
 
@@ -246,7 +250,7 @@ class _Dense(_Row):
 def _emit(kind: type[Any], passes: Callable[[Any, Any, int], None]) -> Any:
     """Code for a list of blocks of any length: MOST a pass, and what is left."""
 
-    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         row = kind(context, builder, signature.args, arguments)
         step = INT(MOST)
         with cgutils.for_range_slice(builder, INT(0), row.n_blocks, step, INT) as (

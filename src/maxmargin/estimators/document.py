@@ -102,7 +102,7 @@ LINEAR_PARAMETERS = PARAMETERS | {
     "random_state": "int, RandomState or None|Decides the order in which samples or "
     "features are visited, where a solver wants a random one. None is always the same.",
     "max_iter": "int|Most iterations per problem, sweeps over the samples or Newton "
-    "steps; -1 is 100,000. With 'crammer_singer' it counts hundreds of sweeps.",
+    "steps; -1 is 100,000.",
     "solver": "str|'auto', or 'dcd' (dual coordinate descent), 'newton' (the matrix of "
     "second derivatives is formed), 'newton-cg' (only multiplied with), 'interior' "
     "(interior point), 'proximal' (method of multipliers), 'cd' (for penalty='l1'). "

@@ -1,6 +1,5 @@
 """How do linear classifiers decide? By the hyperplane that a sample lies highest on."""
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,10 +18,6 @@ from maxmargin.models.linear import (
 from maxmargin.problems.crammer_singer import CrammerSingerProblem
 from maxmargin.solvers import Options
 from maxmargin.solvers.crammer_singer import solve_crammer_singer
-
-SWEEPS = (
-    100  # of Crammer-Singer that max_iter counts as one: 1,000 is LIBLINEAR's limit
-)
 
 
 class LinearClassifier(LinearClassifierMixin, SparseCoefMixin, Labelled, LinearMachine):
@@ -73,7 +68,5 @@ class LinearClassifier(LinearClassifierMixin, SparseCoefMixin, Labelled, LinearM
             design, labels.code, self._cost(targets.weight), labels.n_classes
         )
         start = None if starts is None else starts[0]
-        if options.max_iter > 0:
-            options = replace(options, max_iter=SWEEPS * options.max_iter)
         solution = solve_crammer_singer(problem, options, start=start)
         return read_joint(solution, labels.n_classes, design)

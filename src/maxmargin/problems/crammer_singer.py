@@ -21,7 +21,7 @@ from maxmargin._threads import run_all
 from maxmargin.data.design import Design
 from maxmargin.data.lanes import LANES, lane_zeros, row_add_outer, row_times
 from maxmargin.data.row_verbs import RowParts
-from maxmargin.problems.linear import TINY
+from maxmargin.problems.linear import CANCELLED, TINY
 from maxmargin.typing import FloatMatrix, FloatVector, IntVector
 
 TILE = 512  # rows of W turned at once: they stay in the cache
@@ -44,11 +44,12 @@ class Proof(NamedTuple):
     primal: float
     gap: float  # primal minus dual objective
     violation: float  # largest slope minus the least that a sample has put cost on
+    floor: float  # an objective that is zero but for rounding
 
     @property
     def badness(self) -> float:
         """The larger of violation and relative gap."""
-        return max(self.violation, self.gap / max(self.primal, TINY))
+        return max(self.violation, self.gap / max(self.primal, self.floor))
 
     def meets(self, tol: float) -> bool:
         """Whether both are at most tol."""
@@ -130,7 +131,8 @@ def prove(problem: CrammerSingerProblem, share: FloatMatrix) -> Proof:
     primal = 0.5 * sum_of_squares(W) + sum(part[0] for part in parts)
     own = share[np.arange(len(share)), problem.code]
     gap = max(primal - dual_objective(problem, own, W), 0.0)
-    return Proof(W, primal, gap, max(part[1] for part in parts))
+    floor = max(CANCELLED * float(problem.cost.sum()), TINY)
+    return Proof(W, primal, gap, max(part[1] for part in parts), floor)
 
 
 def lane_offsets(n_classes: int) -> FloatVector:

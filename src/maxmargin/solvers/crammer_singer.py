@@ -86,6 +86,7 @@ class _Seen(NamedTuple):
     violation: float
     gap: float
     noise: float  # violations that may be rounding
+    is_all: bool  # whether every sample met every class
 
 
 class _Descent:
@@ -117,12 +118,12 @@ class _Descent:
             if not self._is_near(seen):
                 continue
             proof = prove(self.problem, self._shares())
-            self.n_stalled += seen.violation <= seen.noise
+            self.n_stalled += seen.is_all and seen.violation <= seen.noise
             if proof.meets(self.tol):
                 return Arrival(self._shares(), proof, Status.CONVERGED)
             if self.n_stalled >= STALLED:
                 return Arrival(self._shares(), proof, Status.PRECISION_LIMIT)
-            self._go_on_from(proof)
+            self._go_on_from(proof, seen.is_all)
         share = self._shares()
         proof = prove(self.problem, share)
         if proof.meets(self.tol):
@@ -143,7 +144,8 @@ class _Descent:
         self.watch.n_iter = self.outlook.n_visits // max(len(self.movable), 1)
         if self.watch.options.callback is not None:
             self.watch.report(violation, gap + self._dual(), len(order))
-        return _Seen(violation, gap, NOISE * scale)
+        is_all = is_wide and len(order) == len(self.movable)
+        return _Seen(violation, gap, NOISE * scale, is_all)
 
     def _wake(self) -> IntVector:
         """Those whose nap is over, in random order."""
@@ -203,12 +205,13 @@ class _Descent:
         gap = seen.gap / (seen.gap + self._dual())
         return self.outlook.is_dim(gap, max(gap, seen.violation) / self.tol)
 
-    def _go_on_from(self, proof: Proof) -> None:
+    def _go_on_from(self, proof: Proof, is_warned: bool) -> None:
         """Everybody wakes up, and the weights are free of rounding errors again."""
         self.moves = self.moves._replace(W=proof.W)
         self.moves.nap[:] = 0
         self.n_wide = 1
-        self.eager *= CLOSER
+        if is_warned:
+            self.eager *= CLOSER
 
     def _shares(self) -> FloatMatrix:
         """Shares in the order of the classes."""

@@ -45,6 +45,8 @@ SOFTEST = 1e-10
 CLOSER = 0.1  # of the violation: how exactly a round is solved
 FINEST = 0.01  # of tol: no round is solved more exactly than for this violation
 STALLED = 8  # rounds without progress, after which rounding is to blame
+NOISE = 1e-13  # of the largest slope: misses that rounding may cause
+IDLE = 50  # Newton steps without a smaller miss, after which the round is left
 LINE_TRIALS = 60
 LINE_TOL = 0.1  # of the slope at the start of the line: exact enough
 MOST_FORMED = 3000  # columns times classes: a matrix of 72 MB
@@ -173,19 +175,25 @@ def _minimise(
     nothing = np.zeros_like(offset)
     slope = _slopes_of(problem, W, offset)
     slope[np.arange(problem.design.n), problem.code] -= 1.0
-    while True:
+    best, n_idle = np.inf, 0
+    while n_idle < IDLE:
         share = smooth.shares(slope)
         gradient = W - weigh(problem, share)
         status = watch.limit()
         miss = float(np.abs(_slopes_of(problem, gradient, nothing)).max())
+        largest = float(np.abs(slope[:, : problem.n_classes]).max())
+        wanted = max(wanted, NOISE * largest)
         if status is not None or miss <= wanted:
             return share, W, status
+        n_idle = 0 if miss < best else n_idle + 1
+        best = min(best, miss)
         direction = _direction(smooth, share, gradient)
         change = _slopes_of(problem, direction, nothing)
         step = _line_search(smooth, (W, gradient, direction), slope, change)
         W = W + step * direction
         slope += step * change
         watch.n_iter += 1
+    return share, W, None
 
 
 def _direction(
