@@ -73,4 +73,9 @@ def expected_failures(estimator: BaseEstimator) -> dict[str, str]:
 # Some checks fit random labels, which no margin of nu-SVC can separate: it says so.
 @pytest.mark.filterwarnings("default:The margin between classes:UserWarning")
 def test_scikit_learn_check(estimator: Any, check: Any) -> None:
+    is_joint = getattr(estimator, "multi_class", None) == "crammer_singer"
+    if is_joint and "check_class_weight_classifiers" in str(check):
+        # Class weights of 1000 and 0.0001: float64 cannot close the gap to 1e-8 of
+        # an objective that small, and the fit says so. The default tol it meets.
+        estimator.set_params(tol=1e-4)
     check(estimator)
