@@ -68,10 +68,16 @@ else:
 FITS = {
     "rows on demand": ("SVC(C=100.0, gamma=1.0)", "20000"),
     "two rows at a time": ("SVC(C=100.0, gamma=1.0, cache_size=1e-6)", "20000"),
-    "pairs on threads": ("SVC(C=1e4, kernel='linear', n_jobs=2)", "6000, 6"),
+    "pairs on threads": (
+        "SVC(C=1e4, kernel='poly', degree=1, gamma=1.0, n_jobs=2)",
+        "6000, 6",
+    ),
     "no intercept": ("SVC(C=1e4, gamma=0.3, fit_intercept=False)", "20000"),
-    "whole kernel": ("SVC(C=1e8, kernel='linear', tol=1e-9)", "1400"),
-    "hopeless line": ("SVC(C=1e8, kernel='linear')", "3000"),
+    "whole kernel": (
+        "SVC(C=1e8, kernel='poly', degree=1, gamma=1.0, tol=1e-9)",
+        "1400",
+    ),
+    "hopeless line": ("SVC(C=1e8, kernel='poly', degree=1, gamma=1.0)", "3000"),
     "regression": ("SVR(C=1e4, epsilon=1e-3, gamma=1.0)", "20000"),
     "function": ("SVC(C=1e4, kernel=lambda a, b: a @ b.T)", "6000"),
 }

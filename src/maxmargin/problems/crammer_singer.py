@@ -97,8 +97,10 @@ def alpha_of(problem: CrammerSingerProblem, share: FloatMatrix) -> FloatVector:
     """The dual point of shares; rows sum to zero."""
     alpha = -share[:, : problem.n_classes]
     own = np.arange(len(alpha)), problem.code
+    kept = share[own]
     alpha[own] = 0.0
-    alpha[own] = np.minimum(-alpha.sum(axis=1), problem.cost)
+    rest = np.minimum(-alpha.sum(axis=1), problem.cost)
+    alpha[own] = np.where(kept == 0.0, problem.cost, rest)  # at its bound, unrounded
     return alpha.ravel() + 0.0  # no -0.0
 
 

@@ -26,6 +26,7 @@ from maxmargin.problems.crammer_singer import (
     weigh,
     weights_by_class,
 )
+from maxmargin.problems.linear import TINY
 from maxmargin.solvers.crammer_singer_moves import Moves, Pace, pursue, sweep
 from maxmargin.solvers.crammer_singer_newton import Arrival, Outlook, finish
 from maxmargin.solvers.dcd_sweep import shuffle
@@ -202,7 +203,7 @@ class _Descent:
         """Whether Newton's method would arrive before."""
         if not self.outlook.is_time(self.n_rounds):
             return False
-        gap = seen.gap / (seen.gap + self._dual())
+        gap = seen.gap / max(seen.gap + self._dual(), TINY)
         return self.outlook.is_dim(gap, max(gap, seen.violation) / self.tol)
 
     def _go_on_from(self, proof: Proof, is_warned: bool) -> None:
