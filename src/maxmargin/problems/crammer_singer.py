@@ -3,11 +3,12 @@ r"""What does a joint machine for all classes minimise, and what proves that it 
 .. math:: \min_W \tfrac12 \sum_m \|w_m\|^2 + \sum_i C_i \max_m
    (e_i^m + \langle w_m - w_{y_i}, x_i\rangle), \qquad e_i^m = [m \ne y_i]
 
-Its dual has :math:`w_m = \sum_i \alpha_i^m x_i` with
-:math:`\alpha_i^m = C_i [m = y_i] - t_i^m`: every sample spreads its cost over the
-classes, :math:`t_i \ge 0, \sum_m t_i^m = C_i`. At the minimum all of it lies where the
-slope :math:`g_i^m = \langle w_m, x_i\rangle + e_i^m` is largest, and the gap is what
-lies elsewhere: :math:`\sum_{im} t_i^m (\max_l g_i^l - g_i^m)`.
+Its dual has :math:`w_m = -\sum_i t_i^m x_i`: every sample gives shares of its cost to
+other classes, :math:`t_i^m \ge 0`, and its own owes their sum,
+:math:`t_i^{y_i} = -\sum t_i^m \ge -C_i`. (The customary dual point is
+:math:`\alpha = -t`.) At the minimum, shares are above their bounds :math:`l_i^m` only
+where the slope :math:`g_i^m = \langle w_m, x_i\rangle + e_i^m` is largest; the gap is
+:math:`\sum_{im} (t_i^m - l_i^m)(\max_j g_i^j - g_i^m)`.
 (Crammer & Singer, JMLR 2, 2001; Keerthi et al., KDD 2008.)
 """
 
@@ -43,7 +44,7 @@ class Proof(NamedTuple):
     W: FloatMatrix  # a row for every column of X, a lane for every class
     primal: float
     gap: float  # primal minus dual objective
-    violation: float  # largest slope minus the least that a sample has put cost on
+    violation: float  # largest slope minus the least where a share is above its bound
     floor: float  # an objective that is zero but for rounding
 
     @property
@@ -65,58 +66,46 @@ def weights_by_class(W: FloatMatrix, n_classes: int) -> FloatVector:
     return weight.ravel()
 
 
-def first_shares(problem: CrammerSingerProblem) -> FloatMatrix:
-    """Shares of W = 0: all cost on a sample's own class, where it moves no weight."""
-    share = lane_zeros(problem.design.n, problem.n_classes)
-    share[np.arange(len(share)), problem.code] = problem.cost
+def shares_of(problem: CrammerSingerProblem, alpha: FloatVector | None) -> FloatMatrix:
+    """Shares near those of a dual point, but within the bounds; none without it."""
+    n, n_classes = problem.design.n, problem.n_classes
+    share, own = lane_zeros(n, n_classes), (np.arange(n), problem.code)
+    if alpha is not None:
+        given = np.maximum(-alpha.reshape(n, n_classes), 0.0)
+        share[:, :n_classes] = np.where(np.isfinite(given), given, 0.0)
+    share[own] = 0.0
+    _settle_zeros(problem, share)
+    largest = share.max(axis=1, keepdims=True)
+    total = largest[:, 0] * (share / np.maximum(largest, TINY)).sum(axis=1)
+    is_over = total > problem.cost
+    share[is_over] *= (problem.cost[is_over] / total[is_over])[:, None]
+    share[own] = np.maximum(-share.sum(axis=1), -problem.cost)
     return share
 
 
-def shares_of(problem: CrammerSingerProblem, alpha: FloatVector) -> FloatMatrix:
-    """The shares nearest in kind to a dual point of any problem of the same shape."""
-    share = first_shares(problem)
-    share[:, : problem.n_classes] -= alpha.reshape(len(share), -1)
-    np.maximum(share, 0.0, out=share)
-    total = share.sum(axis=1)
-    is_lost = ~((total > 0.0) & np.isfinite(total))
-    scale = problem.cost / np.where(is_lost, 1.0, total)
-    share *= scale[:, None]
-    share[is_lost] = first_shares(problem)[is_lost]
-    return share
-
-
-def settle_zeros(problem: CrammerSingerProblem, share: FloatMatrix) -> None:
-    """A sample without features misses by the margin, for any other class."""
+def _settle_zeros(problem: CrammerSingerProblem, share: FloatMatrix) -> None:
+    """Samples without features miss by the margin, whatever the weights are."""
     at = np.flatnonzero(problem.design.squared_norms == 0.0)
-    other = np.where(problem.code[at] == 0, 1, 0)
     share[at] = 0.0
-    share[at, other] = problem.cost[at]
+    share[at, np.where(problem.code[at] == 0, 1, 0)] = problem.cost[at]
 
 
 def alpha_of(problem: CrammerSingerProblem, share: FloatMatrix) -> FloatVector:
-    """The dual point of shares; rows sum to zero."""
-    alpha = -share[:, : problem.n_classes]
-    own = np.arange(len(alpha)), problem.code
-    kept = share[own]
-    alpha[own] = 0.0
-    rest = np.minimum(-alpha.sum(axis=1), problem.cost)
-    alpha[own] = np.where(kept == 0.0, problem.cost, rest)  # at its bound, unrounded
-    return alpha.ravel() + 0.0  # no -0.0
+    """The dual point of shares."""
+    return 0.0 - share[:, : problem.n_classes].ravel()
 
 
 def weigh(problem: CrammerSingerProblem, share: FloatMatrix) -> FloatMatrix:
     """The weights that shares stand for, with a row for every column of X."""
     design = problem.design
     W = lane_zeros(design.n_columns, problem.n_classes)
-    _weigh(design.rows, design.bias, (problem.code, problem.cost, share), W)
+    _weigh(design.rows, design.bias, problem.code, share, W)
     return W
 
 
-def dual_objective(
-    problem: CrammerSingerProblem, own: FloatVector, W: FloatMatrix
-) -> float:
-    """Cost that samples have not kept on their own class, less half of W²."""
-    return float((problem.cost - own).sum()) - 0.5 * sum_of_squares(W)
+def dual_objective(own: FloatVector, W: FloatMatrix) -> float:
+    """What samples owe to their own class, less half of W²."""
+    return -float(own.sum()) - 0.5 * sum_of_squares(W)
 
 
 def prove(problem: CrammerSingerProblem, share: FloatMatrix) -> Proof:
@@ -131,10 +120,10 @@ def prove(problem: CrammerSingerProblem, share: FloatMatrix) -> Proof:
     ]
     parts = run_all(tasks, design.n_threads)
     primal = 0.5 * sum_of_squares(W) + sum(part[0] for part in parts)
-    own = share[np.arange(len(share)), problem.code]
-    gap = max(primal - dual_objective(problem, own, W), 0.0)
+    dual = dual_objective(share[np.arange(len(share)), problem.code], W)
     floor = max(CANCELLED * float(problem.cost.sum()), TINY)
-    return Proof(W, primal, gap, max(part[1] for part in parts), floor)
+    violation = max(part[1] for part in parts)
+    return Proof(W, primal, max(primal - dual, 0.0), violation, floor)
 
 
 def lane_offsets(n_classes: int) -> FloatVector:
@@ -157,32 +146,29 @@ def sum_of_squares(W: FloatMatrix) -> float:
     return total
 
 
-Samples = tuple[IntVector, FloatVector, FloatMatrix]  # code, cost, share
-
-
 @jit
-def _weigh(rows: RowParts, bias: float, samples: Samples, W: FloatMatrix) -> None:
-    """Add the weights that the shares stand for to W."""
-    code, cost, share = samples
-    width = W.shape[1]
-    step, blocks = np.empty(width), np.empty(width // LANES, dtype=np.intp)
+def _weigh(
+    rows: RowParts, bias: float, code: IntVector, share: FloatMatrix, W: FloatMatrix
+) -> None:
+    """Take what the shares hold from W, block by block that holds anything."""
+    n_blocks = W.shape[1] // LANES
+    step, blocks = np.empty(W.shape[1]), np.empty(n_blocks, dtype=np.intp)
     for i in range(len(code)):
-        if share[i, code[i]] == cost[i]:
+        if share[i, code[i]] == 0.0:
             continue
-        own = code[i] // LANES
-        n_blocks = 0
-        for b in range(width // LANES):
-            is_there = b == own
+        n_held = 0
+        for b in range(n_blocks):
+            is_held = False
             for m in range(LANES):
                 t = share[i, LANES * b + m]
-                step[LANES * n_blocks + m] = -t
-                is_there |= t > 0.0
-            if b == own:
-                step[LANES * n_blocks + code[i] % LANES] += cost[i]
-            if is_there:
-                blocks[n_blocks] = b
-                n_blocks += 1
-        row_add_outer((rows, i, bias), W, blocks[:n_blocks], step)
+                step[LANES * n_held + m] = -t
+                is_held |= t != 0.0
+            blocks[n_held] = b
+            n_held += is_held
+        row_add_outer((rows, i, bias), W, blocks[:n_held], step)
+
+
+Samples = tuple[IntVector, FloatVector, FloatMatrix]  # code, cost, share
 
 
 @jit
@@ -200,12 +186,15 @@ def _judge(
     loss, worst = 0.0, 0.0
     for i in range(first, last):
         row_times((rows, i, bias), W, offset, blocks, slope)
-        slope[code[i]] -= 1.0
-        top, least = -FAR, FAR
+        own = code[i]
+        slope[own] -= 1.0
+        top = least = slope[own]
+        if share[i, own] == -cost[i]:
+            least = FAR
         for m in range(len(slope)):
             top = max(top, slope[m])
             if share[i, m] > 0.0:
                 least = min(least, slope[m])
-        loss += cost[i] * (top - slope[code[i]])
+        loss += cost[i] * (top - slope[own])
         worst = max(worst, top - least)
     return loss, worst

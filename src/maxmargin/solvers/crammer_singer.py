@@ -18,10 +18,8 @@ from maxmargin.problems.crammer_singer import (
     Proof,
     alpha_of,
     dual_objective,
-    first_shares,
     lane_offsets,
     prove,
-    settle_zeros,
     shares_of,
     weigh,
     weights_by_class,
@@ -190,7 +188,7 @@ class _Descent:
         own = self.moves.share[
             np.arange(self.problem.design.n), self.moves.code % LANES
         ]
-        return dual_objective(self.problem, own, self.moves.W)
+        return dual_objective(own, self.moves.W)
 
     def _is_near(self, seen: _Seen) -> bool:
         if seen.violation <= seen.noise:
@@ -204,7 +202,8 @@ class _Descent:
         if not self.outlook.is_time(self.n_rounds):
             return False
         gap = seen.gap / max(seen.gap + self._dual(), TINY)
-        return self.outlook.is_dim(gap, max(gap, seen.violation) / self.tol)
+        distance = max(gap, seen.violation) / max(self.tol, TINY)
+        return self.outlook.is_dim(self.calm, distance)
 
     def _go_on_from(self, proof: Proof, is_warned: bool) -> None:
         """Everybody wakes up, and the weights are free of rounding errors again."""
@@ -225,8 +224,7 @@ class _Descent:
 
 def _first_moves(problem: CrammerSingerProblem, start: FloatVector | None) -> Moves:
     design = problem.design
-    share = first_shares(problem) if start is None else shares_of(problem, start)
-    settle_zeros(problem, share)
+    share = shares_of(problem, start)
     packed = lane_zeros(*share.shape)
     listed = _own_first(problem.code // LANES, share.shape[1] // LANES)
     _in_blocks(packed)[:] = np.take_along_axis(

@@ -3,13 +3,13 @@ r"""What if sweeps do not end? Newton's method, on a sequence of smooth problems
 In few dimensions all samples pull at the same weights, and sweeps take thousands of
 rounds. The method of multipliers ties the shares of each sample to those it has,
 
-.. math:: \min_W \tfrac12 \|W\|^2 + \sum_i \max_{t_i} \sum_m \alpha_i^m(t_i)\,(-g_i^m)
+.. math:: \min_W \tfrac12 \|W\|^2 + \sum_i \max_{t_i} \sum_m t_i^m g_i^m
    - \frac{s}{2C_i} \|t_i - \bar t_i\|^2
 
 which is smooth in W: the best shares are projections onto a simplex, as in a visit, and
 the second derivative of a sample is :math:`x x^\top \otimes (I - 11^\top/|F|)\,C_i/s`
-over the classes F with a share. Newton's method solves that to the end; then the shares
-move on, and the tie is loosened. (Rockafellar 1976; Li, Sun & Toh 2018.)
+over the classes F above their bounds. Newton's method solves that to the end; then the
+shares move on, and the tie is loosened. (Rockafellar 1976; Li, Sun & Toh 2018.)
 """
 
 from collections.abc import Callable
@@ -29,6 +29,7 @@ from maxmargin.problems.crammer_singer import (
     Proof,
     lane_offsets,
     prove,
+    sum_of_squares,
     weigh,
     weights_by_class,
 )
@@ -41,12 +42,11 @@ from maxmargin.typing import FloatMatrix, FloatVector, IntVector
 FIRST_STIFFNESS = 1.0  # a slope of one margin moves all of a sample's cost
 SOFTER = 0.2  # the tie of the next round, if this one was easy
 EASY = 6  # Newton steps
-SOFTEST = 1e-10
 CLOSER = 0.1  # of the violation: how exactly a round is solved
-FINEST = 0.01  # of tol: no round is solved more exactly than for this violation
+FINEST = 0.01  # of what is asked for: no round is solved more exactly
 STALLED = 8  # rounds without progress, after which rounding is to blame
-NOISE = 1e-13  # of the largest slope: misses that rounding may cause
-IDLE = 50  # Newton steps without a smaller miss, after which the round is left
+NOISE = 1e-14  # of the squared weights: a decrease that rounding could hide
+MOST_TINY = 3  # steps that promise no more, before a tighter tie is tried
 LINE_TRIALS = 60
 LINE_TOL = 0.1  # of the slope at the start of the line: exact enough
 MOST_FORMED = 3000  # columns times classes: a matrix of 72 MB
@@ -82,15 +82,13 @@ class Outlook:
         self.next_look *= 2
         return True
 
-    def is_dim(self, gap: float, distance: float) -> bool:
-        """Whether the pace since the last look is too slow for this distance."""
-        last, self.last = self.last, (gap, self.n_visits)
-        if last is None or distance <= 1.0:
+    def is_dim(self, level: float, distance: float) -> bool:
+        """Whether violations, now at a level, go down too slowly for the distance."""
+        last, self.last = self.last, (level, self.n_visits)
+        if last is None or distance <= 1.0 or level <= 0.0:
             return False
-        pace = (
-            np.log(last[0] / gap) / (self.n_visits - last[1]) if gap > 0.0 else np.inf
-        )
-        return self.visit * np.log(distance) > self.newton * max(pace, 0.0)
+        pace = np.log(last[0] / level) / (self.n_visits - last[1])
+        return bool(self.visit * np.log(distance) > self.newton * max(pace, 0.0))
 
 
 class Smooth(NamedTuple):
@@ -104,7 +102,8 @@ class Smooth(NamedTuple):
         """The best shares for these slopes."""
         share = self.centre.copy()
         problem = self.problem
-        _in_chunks(problem, partial(_project, slope, self.tie, problem.cost, share))
+        samples = share, self.tie, problem.cost, problem.code
+        _in_chunks(problem, partial(_project, samples, slope))
         return share
 
     def along(
@@ -121,6 +120,8 @@ class Smooth(NamedTuple):
         """The second derivative, class by class, on the diagonal and below."""
         design, n_classes = self.problem.design, self.problem.n_classes
         is_held = share > 0.0
+        own = np.arange(design.n), self.problem.code
+        is_held[own] = share[own] > -self.problem.cost
         count = is_held.sum(axis=1)
         is_held[count < 2] = False
         d = design.n_columns
@@ -144,56 +145,58 @@ def finish(
 ) -> Arrival:
     """From these shares to the end. Forms a matrix over all columns and classes."""
     cost = np.where(problem.cost > 0.0, problem.cost, 1.0)
+    total = float(cost.sum())
     proof = prove(problem, share)
-    W, stiffness = proof.W, FIRST_STIFFNESS
+    W, stiffness, softest = proof.W, FIRST_STIFFNESS, 0.0
     best, n_stalled = Arrival(share, proof, Status.CONVERGED), 0
     while not best.proof.meets(tol):
         if n_stalled >= STALLED:
             return best._replace(status=Status.PRECISION_LIMIT)
         before = watch.n_iter
         smooth = Smooth(problem, share, stiffness / cost)
-        wanted = CLOSER * max(proof.violation, FINEST * tol)
+        goal = tol * min(1.0, proof.primal / total)
+        wanted = CLOSER * max(proof.violation, FINEST * goal)
         share, W, status = _minimise(smooth, W, wanted, watch)
         proof = prove(problem, share)
         watch.report(proof.violation, proof.primal, problem.design.n)
         n_stalled += 1
         if proof.badness < best.proof.badness:
             best, n_stalled = Arrival(share, proof, Status.CONVERGED), 0
-        if status is not None and not best.proof.meets(tol):
+        if status in (Status.MAX_ITER, Status.TIME_LIMIT) and not best.proof.meets(tol):
             return best._replace(status=status)
-        if watch.n_iter - before <= EASY:
-            stiffness = max(SOFTER * stiffness, SOFTEST)
+        if status is Status.PRECISION_LIMIT:
+            stiffness = softest = stiffness / SOFTER
+        elif watch.n_iter - before <= EASY:
+            stiffness = max(SOFTER * stiffness, softest)
     return best
 
 
 def _minimise(
     smooth: Smooth, W: FloatMatrix, wanted: float, watch: Watch
 ) -> tuple[FloatMatrix, FloatMatrix, Status | None]:
-    """(shares, W, limit met) where no slope is further off than wanted."""
+    """(shares, W, why not) where no slope is further off than wanted."""
     problem = smooth.problem
     offset = lane_offsets(problem.n_classes)
     nothing = np.zeros_like(offset)
     slope = _slopes_of(problem, W, offset)
     slope[np.arange(problem.design.n), problem.code] -= 1.0
-    best, n_idle = np.inf, 0
-    while n_idle < IDLE:
+    n_tiny = 0
+    while True:
         share = smooth.shares(slope)
         gradient = W - weigh(problem, share)
         status = watch.limit()
         miss = float(np.abs(_slopes_of(problem, gradient, nothing)).max())
-        largest = float(np.abs(slope[:, : problem.n_classes]).max())
-        wanted = max(wanted, NOISE * largest)
         if status is not None or miss <= wanted:
             return share, W, status
-        n_idle = 0 if miss < best else n_idle + 1
-        best = min(best, miss)
         direction = _direction(smooth, share, gradient)
+        n_tiny += -float((gradient * direction).sum()) <= NOISE * sum_of_squares(W)
+        if n_tiny > MOST_TINY:
+            return share, W, Status.PRECISION_LIMIT
         change = _slopes_of(problem, direction, nothing)
         step = _line_search(smooth, (W, gradient, direction), slope, change)
         W = W + step * direction
         slope += step * change
         watch.n_iter += 1
-    return share, W, None
 
 
 def _direction(
@@ -268,21 +271,19 @@ def _slopes(
         row_times((rows, i, bias), W, offset, blocks, slope[i])
 
 
+Tied = tuple[FloatMatrix, FloatVector, FloatVector, IntVector]  # share, tie, cost, code
+
+
 @jit_fast
-def _project(
-    slope: FloatMatrix,
-    tie: FloatVector,
-    cost: FloatVector,
-    share: FloatMatrix,
-    span: Span,
-) -> None:
-    room = np.empty(share.shape[1])
+def _project(samples: Tied, slope: FloatMatrix, span: Span) -> None:
+    """Shares become the best ones for these slopes, if tied to where they are."""
+    share, tie, cost, code = samples
+    room, low = np.empty(share.shape[1]), np.zeros(share.shape[1])
     for i in range(span[0], span[1]):
         if cost[i] > 0.0:
-            spread(slope[i], share[i], tie[i], cost[i], room)
-
-
-Tied = tuple[FloatMatrix, FloatVector, FloatVector, IntVector]
+            low[code[i]] = -cost[i]
+            spread(slope[i], share[i], low, code[i], tie[i], room)
+            low[code[i]] = 0.0
 
 
 @jit_fast
@@ -291,7 +292,8 @@ def _along(
 ) -> tuple[float, float]:
     centre, tie, cost, code = samples
     width = centre.shape[1]
-    room, there, t = np.empty(width), np.empty(width), np.empty(width)
+    room, low = np.empty(width), np.zeros(width)
+    there, t = np.empty(width), np.empty(width)
     value, curve = 0.0, 0.0
     for i in range(span[0], span[1]):
         if cost[i] == 0.0:
@@ -300,21 +302,24 @@ def _along(
         for m in range(width):
             there[m] = slope[i, m] + step * u[m]
             t[m] = centre[i, m]
-        spread(there, t, tie[i], cost[i], room)
-        more, bend = _bend(u, t)
-        value += more - cost[i] * u[code[i]]
+        low[code[i]] = -cost[i]
+        spread(there, t, low, code[i], tie[i], room)
+        inner, bend = _bend(u, t, low)
+        low[code[i]] = 0.0
+        value += inner
         curve += bend / tie[i]
     return value, curve
 
 
 @jit_fast
-def _bend(u: FloatVector, t: FloatVector) -> tuple[float, float]:
-    """<t, u>, and the squared length of u within the classes with a share."""
+def _bend(u: FloatVector, t: FloatVector, low: FloatVector) -> tuple[float, float]:
+    """<t, u>, and the squared length of u within the classes above their bounds."""
     inner, total, square, count = 0.0, 0.0, 0.0, 0.0
     for m in range(len(u)):
-        held = u[m] if t[m] > 0.0 else 0.0
+        is_held = t[m] > low[m]
+        held = u[m] if is_held else 0.0
         inner += t[m] * u[m]
         total += held
         square += held * held
-        count += 1.0 if t[m] > 0.0 else 0.0
+        count += 1.0 if is_held else 0.0
     return inner, square - total * total / count
