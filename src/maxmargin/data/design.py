@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from maxmargin._blas import add_square
 from maxmargin._jit import jit
 from maxmargin._threads import run_all
 from maxmargin.data.row_verbs import (
@@ -32,7 +33,7 @@ MOST_CHUNKS = 8
 CHUNK_VALUES = 1 << 17  # stored values that are worth a thread's while
 SQUARE_CELLS = 1 << 23  # all partial d x d sums together
 TASK_PRODUCTS = 1 << 21  # worth a thread's while
-TILE_CELLS = 1 << 19  # written out at once for BLAS
+TILE_CELLS = 1 << 20  # written out at once for BLAS
 
 
 class Design:
@@ -123,7 +124,19 @@ class Design:
         )
 
     def square(self, theta: FloatVector) -> FloatMatrix:
-        """Xᵀ diag(theta) X; rows where theta is 0 cost nothing. Signs are allowed."""
+        """Xᵀ diag(theta) X; rows where theta is 0 cost nothing. Signs are allowed.
+
+        Where theta is the same for all, the product is kept: every class begins there.
+        """
+        if theta[0] != 0.0 and (theta == theta[0]).all():
+            return theta[0] * self._whole_square
+        return self._square(theta)
+
+    @cached_property
+    def _whole_square(self) -> FloatMatrix:
+        return self._square(np.ones(self.n))
+
+    def _square(self, theta: FloatVector) -> FloatMatrix:
         at = np.flatnonzero(theta)
         d = self.n_columns
         room = max(2, SQUARE_CELLS // (d * d))
@@ -135,12 +148,11 @@ class Design:
         total = parts[0]
         for part in parts[1:]:
             total += part
-        if self.is_sparse:
-            _mirror(total)
+        _mirror(total)
         return total
 
     def _add_tiles(self, theta: FloatVector, at: IntVector) -> FloatMatrix:
-        """By BLAS, rows scaled by the root of |theta| a tile at a time."""
+        """By BLAS, rows scaled by the root of |theta|, a tile at a time."""
         d = self.n_columns
         total = np.zeros((d, d))
         height = max(64, TILE_CELLS // d)
@@ -151,7 +163,7 @@ class Design:
                 tile = part[first : first + height]
                 scaled = room[: len(tile)]
                 _scaled_rows(self.X, self.bias, theta, tile, scaled)
-                total += sign * (scaled.T @ scaled)
+                add_square(sign, scaled, total)
         return total
 
     def _add_scattered(self, theta: FloatVector, at: IntVector) -> FloatMatrix:
@@ -279,17 +291,17 @@ def _scaled_rows(
 def _outer_products(
     rows: RowParts, bias: float, theta: FloatVector, at: IntVector, out: FloatMatrix
 ) -> None:
-    """The upper triangle: the indices of a row are sorted."""
+    """The lower triangle: the indices of a row are sorted."""
     data, indices, indptr = rows
     last = out.shape[1] - 1
     for k in range(len(at)):
         i = at[k]
         for p in range(indptr[i], indptr[i + 1]):
             row, weight = out[indices[p]], theta[i] * data[p]
-            for q in range(p, indptr[i + 1]):
+            for q in range(indptr[i], p + 1):
                 row[np.uintp(indices[q])] += weight * data[q]
             if bias != 0.0:
-                row[last] += weight * bias
+                out[last, indices[p]] += weight * bias
         if bias != 0.0:
             out[last, last] += theta[i] * bias * bias
 
@@ -298,4 +310,4 @@ def _outer_products(
 def _mirror(square: FloatMatrix) -> None:
     for i in range(len(square)):
         for j in range(i):
-            square[i, j] = square[j, i]
+            square[j, i] = square[i, j]

@@ -17,6 +17,10 @@ from maxmargin.problems.linear import LinearProblem
 from maxmargin.typing import FloatMatrix, FloatVector, IntVector
 
 CHANGED_SHARE = 0.5  # of the curved samples: beyond, the matrix is formed anew
+UNSETTLED = 0.2  # of the curved samples, changed by the last step: a rough matrix will do
+ROUGH_ROWS = 8  # samples per column in a rough matrix
+DOMINANT = 64.0  # products per stored value: forming the matrix takes nearly all time
+MOST_ROUGH = 4  # rough matrices in a row
 LIGHTEST = 1e-14  # of the diagonal, added when a matrix is singular to rounding
 MOST_SAMPLES = 3000  # curved ones, for a matrix over them: 70 MB, a quarter of a second
 FLAT = 1e-14  # curvature along a direction, of its squared length, that is none
@@ -30,26 +34,58 @@ class Directions(Protocol):
 
 
 class Explicit:
-    """The matrix formed and factored: for few columns."""
+    """The matrix formed and factored: for few columns.
+
+    Far from the optimum every step changes which samples are curved, and a part of them
+    stands well enough for all: the line search makes up for the rest. Once they settle,
+    the matrix is formed, and then follows the few that change.
+    """
 
     def __init__(self, problem: LinearProblem) -> None:
         self.design, self.penalty = problem.design, problem.penalty
         self.square: FloatMatrix | None = None
-        self.theta = np.zeros(problem.design.n)
+        self.theta = np.zeros(problem.design.n)  # in the square
+        self.last = self.theta  # met last
+        self.n_rough = 0
 
     def solve(self, theta: FloatVector, gradient: FloatVector) -> FloatVector:
         """-(R + XᵀΘX)⁻¹ g."""
-        n_changed = int(np.count_nonzero(theta != self.theta))
-        is_worth = n_changed < CHANGED_SHARE * np.count_nonzero(theta)
-        if self.square is None or not is_worth:
-            self.square = self.design.square(theta)
-        elif n_changed:
-            self.square += self.design.square(theta - self.theta)
-        self.theta = theta.copy()
-        matrix = self.square.copy()
+        matrix = self._matrix(theta)
+        self.last = theta.copy()
         matrix[np.diag_indices_from(matrix)] += self.penalty
         scale, factor = factor_positive(matrix)
         return -scale * cho_solve(factor, scale * gradient, check_finite=False)
+
+    def _matrix(self, theta: FloatVector) -> FloatMatrix:
+        n_curved = int(np.count_nonzero(theta))
+        n_changed = int(np.count_nonzero(theta != self.theta))
+        if self.square is not None and n_changed < CHANGED_SHARE * n_curved:
+            if n_changed:
+                self.square += self.design.square(theta - self.theta)
+        elif self._is_rough_enough(theta, n_curved):
+            self.n_rough += 1
+            return self._rough_square(theta, n_curved)
+        else:
+            self.square = self.design.square(theta)
+        self.theta, self.n_rough = theta.copy(), 0
+        return self.square.copy()
+
+    def _is_rough_enough(self, theta: FloatVector, n_curved: int) -> bool:
+        design = self.design
+        if n_curved < 2 * ROUGH_ROWS * design.n_columns:
+            return False
+        if design.square_cost < DOMINANT * design.n_values:
+            return False
+        n_moved = int(np.count_nonzero(theta != self.last))
+        is_moving = self.square is not None and n_moved > UNSETTLED * n_curved
+        return is_moving and self.n_rough < MOST_ROUGH
+
+    def _rough_square(self, theta: FloatVector, n_curved: int) -> FloatMatrix:
+        """XᵀΘX as every so many-th curved sample sees it."""
+        at = np.flatnonzero(theta)[:: n_curved // (ROUGH_ROWS * self.design.n_columns)]
+        some = np.zeros(len(theta))
+        some[at] = theta[at] * (float(theta.sum()) / float(theta[at].sum()))
+        return self.design.square(some)
 
 
 def factor_positive(matrix: FloatMatrix) -> tuple[FloatVector, Any]:

@@ -35,7 +35,7 @@ METHODS = (
     *("dcd", "newton", "newton-cg", "proximal", "interior"),
 )
 MOST_FORMED = 1500  # columns of a matrix that is formed
-BADLY_SCALED = 100.0  # ratio of the largest values of two columns
+BADLY_SCALED = 100.0  # ratio of two columns: of their largest values, of their means
 FIRST_STIFFNESS = 1.0  # a slope of one margin moves a variable across its box
 CLOSER = 0.1  # of tol: what the gradient may leave, so that the certificate holds
 COARSE_TOL = 1e-2  # a sample of the samples is not worth more
@@ -137,12 +137,16 @@ class _Run:
         return self._newton(self._directions()) if is_smooth else self._corners()
 
     def _is_badly_scaled(self) -> bool:
-        """Whether some feature is very much larger than another."""
-        if not self._can_form():
+        """Whether some feature is very much larger than another.
+
+        Not by its largest value alone, which is large where a rare mark was
+        standardised; nor by its mean square alone, which is small for a rare mark.
+        """
+        design = self.problem.design
+        if not self._can_form() or _spread(design.column_sizes()) <= BADLY_SCALED:
             return False
-        size = self.problem.design.column_sizes()
-        size = size[size > 0.0]
-        return len(size) > 0 and float(size.max() / size.min()) > BADLY_SCALED
+        mean_square = design.squares_times(np.ones(design.n))[: design.n_features]
+        return _spread(np.sqrt(mean_square)) > BADLY_SCALED
 
     def _can_form(self) -> bool:
         return self.problem.design.n_columns <= MOST_FORMED
@@ -197,9 +201,10 @@ class _Run:
     def _newton(self, directions: Directions) -> tuple[Certificate, Status]:
         problem, tol = self.problem, self.tol
         smooth = Smooth(problem, np.empty(0), 0.0)
-        w, closer = self._begin("newton"), CLOSER
+        w, closer = self._begin("newton"), 1.0
         while True:
-            goal = Goal(closer * tol, closer * tol * problem.unit)
+            reach = closer * tol * problem.unit if problem.is_intercept_free else np.inf
+            goal = Goal(closer * tol, closer * tol, reach)
             end = minimise(smooth, directions, w, goal, self.watch)
             self.beta, w = end.t, end.w
             found = certify(problem, self.beta, w)
@@ -263,6 +268,12 @@ class _Run:
             gap=found.gap,
             weight=found.weight,
         )
+
+
+def _spread(size: FloatVector) -> float:
+    """The largest over the smallest that is not 0."""
+    size = size[size > 0.0]
+    return float(size.max() / size.min()) if len(size) else 1.0
 
 
 def _free_intercept(problem: LinearProblem, beta: FloatVector) -> float:

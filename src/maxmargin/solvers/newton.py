@@ -37,7 +37,8 @@ class Goal(NamedTuple):
     """How far a descent must go."""
 
     apart: float  # w from Xᵀt, relative to w
-    reach: float  # how far the next step would move any decision value
+    gap: float  # relative, between w and t
+    reach: float  # how far the next step would move any decision value; inf: any
 
 
 def minimise(
@@ -60,14 +61,18 @@ def minimise(
         status = watch.limit()
         if status is not None or size == 0.0:
             return Minimum(w, z, t, gradient, status)
+        value = primal_objective(problem, w, z)
+        is_near = 0.5 * size <= goal.gap * abs(value)
+        is_near = is_near and distance_apart(problem, gradient, w, t) <= goal.apart
+        if is_near and goal.reach == np.inf:
+            return Minimum(w, z, t, gradient, None)
         d = directions.solve(theta, gradient)
         u = design.times(d)
         reach = float(np.abs(u).max())
-        is_near = reach <= goal.reach
-        if is_near and distance_apart(problem, gradient, w, t) <= goal.apart:
+        if is_near and reach <= goal.reach:
             return Minimum(w, z, t, gradient, None)
         promise = -float(gradient @ d)  # twice the decrease that the model sees
-        is_noise = promise <= NOISE * abs(primal_objective(problem, w, z))
+        is_noise = promise <= NOISE * abs(value)
         n_stalled = n_stalled + 1 if is_noise and reach >= best else 0
         best = min(best, reach)
         if n_stalled >= STALLED:

@@ -49,7 +49,7 @@ class Multipliers:
             before = watch.n_iter
             smooth = Smooth(problem, beta, stiffness)
             reach = CLOSER * max(found.violation, FINEST * tol)
-            goal = Goal(CLOSER * tol, reach * problem.unit)
+            goal = Goal(CLOSER * tol, np.inf, reach * problem.unit)
             end = minimise(smooth, self.directions, w, goal, watch)
             beta, w = end.t, end.w
             found = certify(problem, beta, w)
