@@ -69,7 +69,6 @@ def assert_certified(
     other[own] = 0.0
     largest = max(1.0, float(problem.cost.max()))
     X = plain(problem)
-
     W = alpha.T @ X
     primal = primal_of(problem, W)
     dual = -0.5 * float((W**2).sum()) - float((other * alpha).sum())

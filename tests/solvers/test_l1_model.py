@@ -107,7 +107,7 @@ def test_both_ways_end_at_the_same_value(rank: int) -> None:
 
         is_solved = minimise_square(H, by_square, 1e-9, 1e12, rng, watch)
         sweeps = Sweeps(1e-9, 50_000, rng, watch)
-        is_swept = minimise_columns(face.scaled(theta), by_columns, sweeps)
+        is_swept = minimise_columns(face.weighted(theta), by_columns, sweeps)
 
         assert is_solved
         assert is_swept
@@ -116,19 +116,22 @@ def test_both_ways_end_at_the_same_value(rank: int) -> None:
 
 
 @pytest.mark.parametrize("is_sparse", [False, True])
-def test_a_face_is_the_columns_it_was_made_of(is_sparse: bool) -> None:
+@pytest.mark.parametrize("columns", [[4, 9], [0, 1, 2, 4, 5, 6, 8, 9]])
+def test_a_face_is_the_columns_it_was_made_of(
+    columns: list[int], is_sparse: bool
+) -> None:
     X, theta, place = draw(30)
     whole = Design(sp.csr_matrix(X) if is_sparse else X, 2.0)
-    A = np.column_stack([X, np.full(30, 2.0)])
-    columns = np.array([1, 4, 5, 9])  # the last is the constant one
+    A = np.column_stack([X, np.full(30, 2.0)])  # column 9 is the constant one
+    n = len(columns)
 
-    face = Face(Side(whole), columns)
+    face = Face(Side(whole), np.array(columns))
     by_samples = [face.square(c * theta) for c in (1.0, 0.0, 2.0)]
-    scaled = face.scaled(theta)
+    weighted = face.weighted(theta)
 
     W = A[:, columns]
-    np.testing.assert_allclose(face.times(place.x[:4]), W @ place.x[:4])
+    np.testing.assert_allclose(face.times(place.x[:n]), W @ place.x[:n])
     np.testing.assert_allclose(by_samples[-1], 2.0 * square(W, theta), atol=1e-12)
-    assert scaled.sizes.tolist() == [30] * 4
-    assert scaled.at.tolist() == [0, 1, 2, 3]
-    np.testing.assert_allclose(scaled.constant, 2.0 * np.sqrt(theta))
+    assert weighted.sizes.tolist() == [30] * n
+    assert weighted.at.tolist() == (list(range(n)) if n == 2 else columns)
+    np.testing.assert_allclose(weighted.curves, np.diag(square(W, theta)))

@@ -33,7 +33,7 @@ MOST_CHUNKS = 8
 CHUNK_VALUES = 1 << 17  # stored values that are worth a thread's while
 SQUARE_CELLS = 1 << 23  # all partial d x d sums together
 TASK_PRODUCTS = 1 << 21  # worth a thread's while
-TILE_CELLS = 1 << 20  # written out at once for BLAS
+TILE_CELLS = 1 << 19  # written out at once for BLAS
 
 
 class Design:

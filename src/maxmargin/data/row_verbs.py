@@ -26,6 +26,13 @@ def row_add(rows: RowParts, i: int, step: float, w: FloatVector) -> None:
     _pick(rows, _dense_add, _sparse_add)(rows, i, step, w)
 
 
+def row_add_weighted(
+    rows: RowParts, i: int, step: float, weight: FloatVector, out: FloatVector
+) -> None:
+    """Add step * weight * x_i, value by value, to out."""
+    _pick(rows, _dense_add_weighted, _sparse_add_weighted)(rows, i, step, weight, out)
+
+
 def row_add_squares(rows: RowParts, i: int, step: float, out: FloatVector) -> None:
     """Add step * x_i², value by value, to out."""
     _pick(rows, _dense_add_squares, _sparse_add_squares)(rows, i, step, out)
@@ -75,6 +82,17 @@ def _sparse_add(rows: Any, i: Any, step: Any, w: Any) -> Any:
         w[np.uintp(indices[p])] += step * data[p]
 
 
+def _dense_add_weighted(rows: Any, i: Any, step: Any, weight: Any, out: Any) -> Any:
+    _plain_add_weighted(rows[0][i], step, weight, out)
+
+
+def _sparse_add_weighted(rows: Any, i: Any, step: Any, weight: Any, out: Any) -> Any:
+    data, indices, indptr = rows
+    for p in range(indptr[i], indptr[i + 1]):
+        k = np.uintp(indices[p])
+        out[k] += step * weight[k] * data[p]
+
+
 def _dense_add_squares(rows: Any, i: Any, step: Any, out: Any) -> Any:
     _plain_add_squares(rows[0][i], step, out)
 
@@ -109,6 +127,14 @@ def _plain_add(x: Any, step: float, w: FloatVector) -> None:
 
 
 @jit
+def _plain_add_weighted(
+    x: Any, step: float, weight: FloatVector, out: FloatVector
+) -> None:
+    for k in range(x.size):
+        out[k] += step * weight[k] * x[k]
+
+
+@jit
 def _plain_add_squares(x: Any, step: float, out: FloatVector) -> None:
     for k in range(x.size):
         out[k] += step * np.float64(x[k]) * np.float64(x[k])
@@ -130,6 +156,11 @@ def _compile_dot(rows: Any, i: Any, w: Any) -> Any:
 @compiled_as(row_add)
 def _compile_add(rows: Any, i: Any, step: Any, w: Any) -> Any:
     return _pick(rows, _dense_add, _sparse_add)
+
+
+@compiled_as(row_add_weighted)
+def _compile_add_weighted(rows: Any, i: Any, step: Any, weight: Any, out: Any) -> Any:
+    return _pick(rows, _dense_add_weighted, _sparse_add_weighted)
 
 
 @compiled_as(row_add_squares)

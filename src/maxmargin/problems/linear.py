@@ -197,9 +197,8 @@ def terms(loss: int, epsilon: float, y: float, c: float) -> Terms:
     if loss == HINGE:
         return -y, 0.0, min(0.0, y * c), max(0.0, y * c), 0.0
     if loss == SQUARED_HINGE:
-        if y > 0.0:
-            return -y, 0.0, 0.0, np.inf, 0.5 / c
-        return -y, 0.0, -np.inf, 0.0, 0.5 / c
+        lower, upper = (0.0, np.inf) if y > 0.0 else (-np.inf, 0.0)
+        return -y, 0.0, lower, upper, 0.5 / c
     if loss == EPSILON:
         return -y, epsilon, -c, c, 0.0
     if loss == SQUARED_EPSILON:

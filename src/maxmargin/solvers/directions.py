@@ -17,7 +17,7 @@ from maxmargin.problems.linear import LinearProblem
 from maxmargin.typing import FloatMatrix, FloatVector, IntVector
 
 CHANGED_SHARE = 0.5  # of the curved samples: beyond, the matrix is formed anew
-UNSETTLED = 0.2  # of the curved samples, changed by the last step: a rough matrix will do
+UNSETTLED = 0.2  # of them, changed by the last step: a rough matrix will do
 ROUGH_ROWS = 8  # samples per column in a rough matrix
 DOMINANT = 64.0  # products per stored value: forming the matrix takes nearly all time
 MOST_ROUGH = 4  # rough matrices in a row

@@ -275,7 +275,7 @@ class _Run:
                 self._minimise_square(place, theta)
                 return place.x
         sweeps = Sweeps(_goal(place, INNER), most, self.rng, self.watch)
-        is_met = minimise_columns(face.scaled(theta), place, sweeps)
+        is_met = minimise_columns(face.weighted(theta), place, sweeps)
         self.is_stiff |= face.is_small and not is_met
         return place.x
 

@@ -10,15 +10,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from maxmargin._jit import jit, jit_fast
+from maxmargin._jit import jit
 from maxmargin._threads import raise_if_stopped
 from maxmargin.data.design import Design
-from maxmargin.data.row_verbs import RowParts, row_add, row_dot, row_square
+from maxmargin.data.row_verbs import RowParts, row_add_weighted, row_dot
 from maxmargin.solvers.l1_model import Place, add_row, lowest, violation_of
 from maxmargin.solvers.watch import Watch
 from maxmargin.typing import FloatMatrix, FloatVector, IntVector
 
 MOST_SQUARE = 2000  # features whose matrix is formed: 32 MB
+COPIED_SHARE = 0.25  # of all columns: more of them are read where they are
 CHANGED_SHARE = 0.5  # of the curved samples: beyond, the matrix is formed anew
 SPARSE_VISIT, DENSE_VISIT = 24.0, 6.0  # of a value in a sweep, in products by BLAS
 SLICE_VALUES = 1 << 25  # stored values between two looks at the clock: under 100 ms
@@ -35,15 +36,22 @@ class Side:
         """The columns as rows."""
         return self.design.columns()
 
+    def forget(self) -> None:
+        """Free the columns; they are made again when asked for."""
+        self.__dict__.pop("turned", None)
+
 
 class Face:
-    """The working set: some columns of the whole, copied if they are few."""
+    """The working set: some columns of the whole, copied if they are few of many."""
 
     def __init__(self, whole: Side, columns: IntVector) -> None:
         self.columns = columns
+        n_columns = whole.design.n_columns
         self.is_small = len(columns) <= MOST_SQUARE
         self.side, self.at = whole, columns
-        if self.is_small and len(columns) < whole.design.n_columns:
+        is_part = len(columns) <= COPIED_SHARE * n_columns or n_columns > MOST_SQUARE
+        if self.is_small and is_part and len(columns) < n_columns:
+            whole.forget()
             self.side = Side(_take_columns(whole.design, columns))
             self.at = np.arange(len(columns))
         self.design = self.side.design
@@ -72,18 +80,17 @@ class Face:
         elif n_changed:
             self.matrix += self.design.square(theta - self.theta)
         self.theta = theta
+        if len(self.at) < len(self.matrix):
+            return self.matrix[np.ix_(self.at, self.at)]
         return self.matrix
 
-    def scaled(self, theta: FloatVector) -> "Columns":
-        """The columns one by one, each sample times the root of its theta."""
-        root = np.sqrt(theta)
-        if self.design.is_sparse:
-            data, indices, indptr = self.side.turned
-            rows: RowParts = (data * root[indices], indices, indptr)
-        else:
-            rows = (self.design.columns()[0].astype(np.float64, copy=False),)
-            rows[0][...] *= root
-        return Columns(rows, self.at, self.design.n_features, self.design.bias * root)
+    def weighted(self, theta: FloatVector) -> "Columns":
+        """The columns one by one, each sample with the weight theta."""
+        design = self.design
+        curves = design.squares_times(theta)[self.at]
+        return Columns(
+            self.side.turned, self.at, design.n_features, design.bias, theta, curves
+        )
 
 
 def _take_columns(design: Design, columns: IntVector) -> Design:
@@ -94,17 +101,19 @@ def _take_columns(design: Design, columns: IntVector) -> Design:
 
 
 class Columns(NamedTuple):
-    """Some columns of a scaled design."""
+    """Some columns of a design, with a weight for every sample."""
 
     rows: RowParts  # of the transposed design
     at: IntVector  # which of them are meant; one too large is the constant column
     n_features: int
-    constant: FloatVector
+    bias: float  # the value of the constant column
+    theta: FloatVector
+    curves: FloatVector  # of the model, along each of them
 
     @property
     def sizes(self) -> IntVector:
         """Stored values of each column."""
-        sizes = np.full(len(self.at), len(self.constant))
+        sizes = np.full(len(self.at), len(self.theta))
         if len(self.rows) > 1:
             is_feature = self.at < self.n_features
             sizes[is_feature] = np.diff(self.rows[2])[self.at[is_feature]]
@@ -123,15 +132,12 @@ class Sweeps(NamedTuple):
 def minimise_columns(columns: Columns, place: Place, sweeps: Sweeps) -> bool:
     """Coordinate descent until no violation is above the goal: then True."""
     sizes, every = columns.sizes, np.arange(len(columns.at))
-    curves, start = np.empty(len(every)), place.grad.copy()
-    for part in _slices(sizes, every):
-        _measure(columns, part, curves)
-    shift = np.zeros(len(columns.constant))
+    start, shift = place.grad.copy(), np.zeros(len(columns.theta))
     for _ in range(sweeps.most):
         worst = 0.0
         for part in _slices(sizes, sweeps.rng.permutation(every)):
             raise_if_stopped()
-            worst = max(worst, _sweep(columns, place, start, curves, part, shift))
+            worst = max(worst, _sweep(columns, place, start, part, shift))
         if worst <= sweeps.goal:
             return True
         if sweeps.watch.is_late():
@@ -145,32 +151,19 @@ def _slices(sizes: IntVector, order: IntVector) -> list[IntVector]:
 
 
 @jit
-def _measure(columns: Columns, part: IntVector, curves: FloatVector) -> None:
-    """The curvature of the model along each feature."""
-    rows, at, n_features, constant = columns
-    for k in range(len(part)):
-        j = part[k]
-        if at[j] < n_features:
-            curves[j] = row_square(rows, at[j])
-        else:
-            curves[j] = add_products(constant, constant)
-
-
-@jit
 def _sweep(
     columns: Columns,
     place: Place,
     start: FloatVector,
-    curves: FloatVector,
     order: IntVector,
     shift: FloatVector,
 ) -> float:
     """Visit the features in order; returns the largest violation met.
 
-    `shift` is the scaled design times the way gone so far: the slope of a feature is
-    that at the start and the product of its column with the shift.
+    `shift` is the design times the way gone so far, weighted by theta: the slope of a
+    feature is that at the start and the product of its column with the shift.
     """
-    rows, at, n_features, constant = columns
+    rows, at, n_features, bias, theta, curves = columns
     x, grad, penalty = place.x, place.grad, place.penalty
     worst = 0.0
     for k in range(len(order)):
@@ -179,7 +172,7 @@ def _sweep(
         if is_feature:
             grad[j] = start[j] + row_dot(rows, at[j], shift)
         else:
-            grad[j] = start[j] + add_products(constant, shift)
+            grad[j] = start[j] + bias * shift.sum()
         worst = max(worst, violation_of(x[j], grad[j], penalty[j]))
         new = lowest(x[j], grad[j], curves[j], penalty[j])
         step = new - x[j]
@@ -187,16 +180,7 @@ def _sweep(
         if step == 0.0:
             continue
         if is_feature:
-            row_add(rows, at[j], step, shift)
+            row_add_weighted(rows, at[j], step, theta, shift)
         else:
-            add_row(constant, step, shift)
+            add_row(theta, step * bias, shift)
     return worst
-
-
-@jit_fast
-def add_products(one: FloatVector, other: FloatVector) -> float:
-    """<one, other>."""
-    total = 0.0
-    for k in range(len(one)):
-        total += one[k] * other[k]
-    return total

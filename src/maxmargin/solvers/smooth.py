@@ -20,7 +20,7 @@ import numpy as np
 from maxmargin._jit import jit
 from maxmargin._threads import run_all
 from maxmargin.data.design import Span
-from maxmargin.problems.linear import LOGISTIC, LinearProblem, sigmoid, terms
+from maxmargin.problems.linear import LOGISTIC, LinearProblem, Terms, sigmoid, terms
 from maxmargin.typing import FloatVector
 
 Kind = tuple[int, float, float]  # loss, epsilon, stiffness
@@ -68,38 +68,39 @@ class Smooth(NamedTuple):
 
 
 @jit
-def _dual_point(
-    kind: Kind, y: float, c: float, centre: float, z: float
+def _box_point(
+    term: Terms, pull: float, centre: float, z: float
 ) -> tuple[float, float]:
-    loss, epsilon, stiffness = kind
-    if loss == LOGISTIC:
-        share = sigmoid(-y * z)
-        return y * c * share, c * share * (1.0 - share)
-    linear, kink, lower, upper, ridge = terms(loss, epsilon, y, c)
-    pull = stiffness / c
+    """The maximiser inside its box, and how it gives way; no branch for a processor."""
+    linear, kink, lower, upper, ridge = term
+    give = 1.0 / (ridge + pull)
     force = pull * centre - linear - z
-    if force > kink:
-        force -= kink
-    elif force < -kink:
-        force += kink
-    elif kink > 0.0:
-        return 0.0, 0.0
-    t = force / (ridge + pull)
-    if t <= lower:
-        return lower, 0.0
-    if t >= upper:
-        return upper, 0.0
-    return t, 1.0 / (ridge + pull)
+    force = max(force - kink, 0.0) + min(force + kink, 0.0)
+    t = force * give
+    is_inside = (t > lower) & (t < upper) & ((kink == 0.0) | (force != 0.0))
+    return min(max(t, lower), upper), give if is_inside else 0.0
+
+
+@jit
+def _logit_point(y: float, c: float, z: float) -> tuple[float, float]:
+    share = sigmoid(-y * z)
+    return y * c * share, c * share * (1.0 - share)
 
 
 @jit
 def _dual_points(kind: Kind, samples: Samples, span: Span, vectors: Samples) -> None:
+    loss, epsilon, stiffness = kind
     target, cost, centre = samples
     z, t, curvature = vectors
+    if loss == LOGISTIC:
+        for i in range(span[0], span[1]):
+            t[i], curvature[i] = _logit_point(target[i], cost[i], z[i])
+        return
     has_centre = len(centre) > 0
     for i in range(span[0], span[1]):
+        term = terms(loss, epsilon, target[i], cost[i])
         middle = centre[i] if has_centre else 0.0
-        t[i], curvature[i] = _dual_point(kind, target[i], cost[i], middle, z[i])
+        t[i], curvature[i] = _box_point(term, stiffness / cost[i], middle, z[i])
 
 
 @jit
@@ -110,14 +111,22 @@ def _along(
     line: tuple[FloatVector, FloatVector],
     step: float,
 ) -> tuple[float, float]:
+    loss, epsilon, stiffness = kind
     target, cost, centre = samples
     z, u = line
-    has_centre = len(centre) > 0
     slope, curvature = 0.0, 0.0
+    if loss == LOGISTIC:
+        for i in range(span[0], span[1]):
+            t, curve = _logit_point(target[i], cost[i], z[i] + step * u[i])
+            slope -= t * u[i]
+            curvature += curve * u[i] * u[i]
+        return slope, curvature
+    has_centre = len(centre) > 0
     for i in range(span[0], span[1]):
+        term = terms(loss, epsilon, target[i], cost[i])
         middle = centre[i] if has_centre else 0.0
         there = z[i] + step * u[i]
-        t, curve = _dual_point(kind, target[i], cost[i], middle, there)
+        t, curve = _box_point(term, stiffness / cost[i], middle, there)
         slope -= t * u[i]
         curvature += curve * u[i] * u[i]
     return slope, curvature
