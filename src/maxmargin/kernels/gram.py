@@ -11,7 +11,8 @@ from numpy.typing import DTypeLike
 from maxmargin._threads import raise_if_stopped, run_all
 from maxmargin.data.rows import DenseRows, Rows, densify_if_better
 from maxmargin.errors import InvalidInput
-from maxmargin.kernels.functions import Kernel, centring, suited_to
+from maxmargin.kernels.functions import RBF, Kernel, centring, suited_to
+from maxmargin.kernels.single import SingleRows, can_be_single
 from maxmargin.kernels.source import (
     NO_KIND,
     RowSource,
@@ -21,8 +22,8 @@ from maxmargin.kernels.source import (
 )
 from maxmargin.typing import FloatMatrix, FloatVector, IntVector, KernelMatrix
 
-TILE_ROWS = 64
-TILE_ENTRIES = 1 << 16  # a tile of float64 fits the second-level cache
+TILE_ROWS = 256
+TILE_ENTRIES = 1 << 17  # a tile of float64 nearly fits the second-level cache
 SOURCE_VALUES = 1 << 18  # 2 MB of samples: beyond, blocks of rows by BLAS are faster
 SYMMETRY_ROWS = 256  # compared at a time
 ASYMMETRY = 1e-5  # of the largest value: more than rounding, in float32 too
@@ -48,6 +49,9 @@ class Gram(Protocol):
 
     def source(self, columns: IntVector) -> RowSource:
         """What compiled code needs to compute rows over these columns, if it can."""
+
+    def single(self) -> SingleRows | None:
+        """What computes whole rows in float32, where that is nearly as exact."""
 
     def take(self, index: IntVector) -> "Gram":
         """The Gram matrix of these rows alone."""
@@ -92,6 +96,13 @@ class VectorGram:
         if len(columns) * rows.n_columns > SOURCE_VALUES:
             return no_source()
         return make_source(self.kernel, rows.take(columns))
+
+    def single(self) -> SingleRows | None:
+        kernel, rows = self.kernel, self.rows
+        if not can_be_single(kernel, rows):
+            return None
+        assert isinstance(kernel, RBF) and isinstance(rows, DenseRows)
+        return SingleRows(kernel, rows, self.n_threads)
 
     def take(self, index: IntVector) -> "VectorGram":
         return VectorGram(self.kernel, self.rows.take(index), n_threads=1)
@@ -143,6 +154,9 @@ class MatrixGram:
 
     def source(self, columns: IntVector) -> RowSource:
         return no_source()
+
+    def single(self) -> SingleRows | None:
+        return None
 
     def take(self, index: IntVector) -> "MatrixGram":
         return MatrixGram(self.K[np.ix_(index, index)], self.bound())
@@ -197,6 +211,9 @@ class RowsGram:
 
     def source(self, columns: IntVector) -> RowSource:
         return no_source()
+
+    def single(self) -> SingleRows | None:
+        return None
 
     def take(self, index: IntVector) -> "RowsGram":
         diagonal = self.diagonal()[index]

@@ -40,7 +40,7 @@ POLISH_MOVES = 4  # per free variable, to find out who is free, between two roun
 LEAP_AFTER = 20  # moves per variable before the free variables are solved for
 
 
-def solve(problem: DualProblem, gram: Gram, options: Options) -> Solution:
+def solve_smo(problem: DualProblem, gram: Gram, options: Options) -> Solution:
     r"""Solve a dual problem to `options.tol`, certified in float64.
 
     .. math:: \min_\beta \tfrac12 \beta^\top K \beta + q^\top \beta + k^\top |\beta|

@@ -13,7 +13,7 @@ import numpy as np
 from maxmargin.errors import InvalidInput
 from maxmargin.kernels.gram import Gram, gram_block
 from maxmargin.problems.dual import DualProblem, dual_objective, kkt_violation
-from maxmargin.typing import FloatVector
+from maxmargin.typing import FloatVector, IntVector
 
 BLOCK_ENTRIES = 1 << 22  # kernel values held at once: 32 MB
 
@@ -53,11 +53,8 @@ class RunningGradient:
             self.weight, self.image = np.zeros(self.gram.n), np.zeros(self.gram.n)
             changed = np.flatnonzero(weight)
         everything = np.arange(self.gram.n)
-        step = max(1, BLOCK_ENTRIES // self.gram.n)
-        for first in range(0, len(changed), step):
-            part = changed[first : first + step]
-            change = weight[part] - self.weight[part]
-            self.image = self.image + change @ gram_block(self.gram, part, everything)
+        change = weight - self.weight
+        self.image = self.image + image_of(self.gram, change, changed, everything)
         self.weight = weight
         grad: FloatVector = self.image[self.problem.row] + self.problem.linear
         check_finite(grad)
@@ -71,8 +68,24 @@ class RunningGradient:
         return make_point(self.problem, beta, grad)
 
     def _weight(self, beta: FloatVector) -> FloatVector:
-        row, n = self.problem.row, self.gram.n
-        return np.bincount(row, beta, minlength=n).astype(np.float64, copy=False)
+        return weight_of(self.problem, beta, self.gram.n)
+
+
+def weight_of(problem: DualProblem, beta: FloatVector, n: int) -> FloatVector:
+    """beta summed per Gram row."""
+    return np.bincount(problem.row, beta, minlength=n).astype(np.float64, copy=False)
+
+
+def image_of(
+    gram: Gram, weight: FloatVector, support: IntVector, columns: IntVector
+) -> FloatVector:
+    """K @ weight in these columns, from the rows where weight is not 0; float64."""
+    image = np.zeros(len(columns))
+    step = max(1, BLOCK_ENTRIES // max(len(columns), 1))
+    for first in range(0, len(support), step):
+        part = support[first : first + step]
+        image += weight[part] @ gram_block(gram, part, columns)
+    return image
 
 
 def check_finite(values: FloatVector) -> None:

@@ -54,6 +54,7 @@ class Options:
     started: float | None = None  # on the monotonic clock; None: when solving begins
     working_set: WorkingSet = WorkingSet.SECOND_ORDER
     shrinking: bool = True
+    method: str = "auto"  # of kernel machines: "grow", "smo"
     cache_bytes: int = 200 << 20
     polish: bool = True
     seed: int = 0  # of the order in which linear solvers visit samples or features

@@ -1,0 +1,122 @@
+"""Which whole rows of K are kept? Those that were needed twice, while there is room.
+
+A sum of rows needs each of them once, in pieces that stay in the processor's cache: to
+keep them all would mostly be a way to fill memory. A row that is needed again is kept
+from then on.
+"""
+
+from functools import partial
+
+import numpy as np
+
+from maxmargin._threads import run_all
+from maxmargin.kernels.cache import NOBODY
+from maxmargin.kernels.gram import Gram, gram_block
+from maxmargin.kernels.sums import add_rows
+from maxmargin.typing import FloatVector, IntVector, KernelMatrix
+
+SPAN = 4096  # columns summed at a time: their sums stay in the first-level cache
+ITEM_BYTES = 4  # of a float32
+ROUNDING = 2.0**-24  # of a value computed in float64 and kept in float32
+BLOCK_ENTRIES = 1 << 21  # kernel values of rows that are not kept: 8 MB
+NEW_SHARE = 0.25  # of the slots, that rows may take from others in one call
+
+
+class Arena:
+    """Rows of K in float32; the least recently used one makes room."""
+
+    def __init__(self, gram: Gram, n_bytes: int, n_threads: int) -> None:
+        self.gram, self.n_threads = gram, n_threads
+        self.single = gram.single()
+        n_slots = max(min(n_bytes // (ITEM_BYTES * gram.n), gram.n), 0)
+        self.rows: KernelMatrix = np.empty((n_slots, gram.n), dtype=np.float32)
+        self.slot = np.full(gram.n, NOBODY)
+        self.owner = np.full(n_slots, NOBODY)
+        self.last_use = np.full(n_slots, -1)
+        self.was_needed = np.zeros(gram.n, dtype=bool)
+        self.clock = self.n_used = self.n_computed = self.n_hits = 0
+        self.everything = np.arange(gram.n)
+        self.room: KernelMatrix = np.empty(max(BLOCK_ENTRIES, gram.n), dtype=np.float32)
+
+    @property
+    def error(self) -> float:
+        """How far a kernel value may be off, relative to the largest."""
+        return ROUNDING if self.single is None else self.single.error
+
+    def block(self, rows: IntVector, columns: IntVector) -> KernelMatrix:
+        """K between these rows and columns, in any order."""
+        out = np.empty((len(rows), len(columns)), dtype=np.float32)
+        if self.single is not None:
+            self.single.fill(rows, columns, out)
+            return out
+        wanted, place = np.unique(columns, return_inverse=True)
+        values = gram_block(self.gram, rows, wanted, np.float32)
+        return np.take(values, place, axis=1, out=out)
+
+    def add_rows(self, rows: IntVector, weight: FloatVector, out: FloatVector) -> None:
+        """out += the weighted sum of these rows."""
+        self.clock += 1
+        self._keep(rows[self.was_needed[rows] & (self.slot[rows] == NOBODY)])
+        is_held = self.slot[rows] != NOBODY
+        slots = self.slot[rows[is_held]]
+        self.last_use[slots] = self.clock
+        self.n_hits += len(slots)
+        self._add(self.rows, slots, weight[is_held], out)
+        self._add_absent(rows[~is_held], weight[~is_held], out)
+        self.was_needed[rows] = True
+
+    def _add_absent(
+        self, rows: IntVector, weight: FloatVector, out: FloatVector
+    ) -> None:
+        if self.single is not None:
+            self.n_computed += len(rows)
+            self.single.add_rows(rows, weight, out)
+            return
+        for part in self._blocks(np.arange(len(rows))):
+            block = self._compute(rows[part])
+            self._add(block, np.arange(len(part)), weight[part], out)
+
+    def _add(
+        self, rows: KernelMatrix, at: IntVector, weight: FloatVector, out: FloatVector
+    ) -> None:
+        ends = [(k, min(k + SPAN, len(out))) for k in range(0, len(out), SPAN)]
+        tasks = [partial(add_rows, rows, at, weight, span, out) for span in ends]
+        run_all(tasks, self.n_threads)
+
+    def _blocks(self, at: IntVector) -> list[IntVector]:
+        step = max(1, BLOCK_ENTRIES // self.gram.n)
+        return [at[first : first + step] for first in range(0, len(at), step)]
+
+    def _compute(self, rows: IntVector) -> KernelMatrix:
+        block = self.room[: len(rows) * self.gram.n].reshape(len(rows), -1)
+        self._fill(rows, block)
+        return block
+
+    def _fill(self, rows: IntVector, out: KernelMatrix) -> None:
+        self.n_computed += len(rows)
+        if self.single is not None:
+            self.single.fill(rows, None, out)
+        else:
+            self.gram.fill(rows, self.everything, out)
+
+    def _keep(self, rows: IntVector) -> None:
+        """Compute these rows into slots of their own, as many as there are."""
+        free = len(self.owner) - self.n_used
+        if free < len(rows):
+            rows = rows[: max(free, int(NEW_SHARE * len(self.owner)))]
+        n, first = len(rows), self.n_used
+        if n == 0:
+            return
+        if n <= free:
+            self.n_used += n
+            slots = np.arange(first, first + n)
+            self._fill(rows, self.rows[first : first + n])
+        else:
+            self.n_used = len(self.owner)
+            slots = np.argpartition(self.last_use, n - 1)[:n]
+            former = self.owner[slots]
+            self.slot[former[former != NOBODY]] = NOBODY
+            for part in self._blocks(np.arange(n)):
+                self.rows[slots[part]] = self._compute(rows[part])
+        self.owner[slots], self.slot[rows] = rows, slots
+        self.last_use[slots] = self.clock

@@ -1,0 +1,54 @@
+"""How are rows of K added up? A span of columns at a time, in float64."""
+
+import numpy as np
+
+from maxmargin._jit import jit, jit_fast
+from maxmargin.typing import FloatVector, IntVector, KernelMatrix
+
+
+@jit
+def add_rows(
+    rows: KernelMatrix,
+    at: IntVector,
+    weight: FloatVector,
+    span: tuple[int, int],
+    out: FloatVector,
+) -> None:
+    """out += the weighted sum of rows, within a span of columns, four rows at a time."""
+    first, last = span
+    near = out[first:last]
+    n_fours = len(at) // 4 * 4
+    for k in range(0, n_fours, 4):
+        _add_four(
+            (
+                rows[at[k]][first:last],
+                rows[at[k + 1]][first:last],
+                rows[at[k + 2]][first:last],
+                rows[at[k + 3]][first:last],
+            ),
+            (weight[k], weight[k + 1], weight[k + 2], weight[k + 3]),
+            near,
+        )
+    for k in range(n_fours, len(at)):
+        _add_one(rows[at[k]][first:last], weight[k], near)
+
+
+Four = tuple[KernelMatrix, KernelMatrix, KernelMatrix, KernelMatrix]
+
+
+@jit_fast
+def _add_four(
+    rows: Four, weight: tuple[float, float, float, float], out: FloatVector
+) -> None:
+    a, b, c, d = rows
+    p, q, r, s = weight
+    for j in range(out.size):
+        out[j] += (p * np.float64(a[j]) + q * np.float64(b[j])) + (
+            r * np.float64(c[j]) + s * np.float64(d[j])
+        )
+
+
+@jit_fast
+def _add_one(a: KernelMatrix, weight: float, out: FloatVector) -> None:
+    for j in range(out.size):
+        out[j] += weight * np.float64(a[j])

@@ -1,0 +1,271 @@
+r"""How is a large dual problem solved with few rows of K? On a set that grows.
+
+Most variables end at a bound, and rows of K are dear. So a working set takes in the
+variables that violate most, some hundreds at a time, and keeps those that became free:
+once it holds all of these, it holds the problem. Inside, pairs move on a square of K
+that is in memory; outside, one sum of rows brings the gradient up to date. Ten to
+thirty rounds do, whatever C is. (Joachims 1998 for the decomposition; keeping every
+free variable is what makes the number of rounds small.)
+
+Rows are in float32, gradients in float64. At the end the slopes that decide are
+computed afresh in float64, and the rounds go on from there until they agree.
+"""
+
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from maxmargin._threads import raise_if_stopped
+from maxmargin.kernels.arena import Arena
+from maxmargin.kernels.cache import hold_all
+from maxmargin.kernels.gram import Gram
+from maxmargin.kernels.source import no_source
+from maxmargin.problems.dual import (
+    DualProblem,
+    dual_objective,
+    is_interior,
+    kkt_violation,
+    slopes,
+)
+from maxmargin.solvers.coordinates import coordinate_epoch
+from maxmargin.solvers.gradient import RunningGradient, image_of, weight_of
+from maxmargin.solvers.pairs import CONVERGED, pair_epoch
+from maxmargin.solvers.pace import Pace
+from maxmargin.solvers.result import Options, Progress, Status, WorkingSet
+from maxmargin.solvers.square import Square
+from maxmargin.solvers.work import Work, gather_work
+from maxmargin.typing import BoolVector, FloatVector, IntVector
+
+FEWEST_NEW, MOST_NEW = 128, 2048  # members in a round
+NEW_SHARE = 32  # of the variables at a time, within the two limits
+STAYING = 0.5  # of the new members at a bound at most: then more are taken in
+YOUNG = 2  # rounds that a member at a bound is kept for
+GONE_SHARE = 0.15  # of the members at rest: fewer are not worth moving memory for
+NEAR_SHARE = 0.5  # of the violation: who violates more is kept
+INNER = 0.1  # of the violation: how far a round goes
+INNER_TOL = 0.7  # of tol: how far the last one goes
+SQUARE_SHARE = 0.35  # of the memory, for the working set's own square
+MOST_SETTLES = 4  # float64 corrections, after which float32 is not enough
+EXACT_SHARE = 0.5  # of the variables in doubt: then all of them are computed afresh
+
+
+class Reached(NamedTuple):
+    """Where the rounds ended; without a status, somebody else must go on."""
+
+    beta: FloatVector
+    grad: FloatVector
+    violation: float  # in float64, if the status is CONVERGED
+    status: Status | None
+    n_iter: int
+
+
+def grow(problem: DualProblem, gram: Gram, options: Options, pace: Pace) -> Reached:
+    """Solve a problem with at most one equality, as far as float32 rows can."""
+    return _Growth(problem, gram, options, pace).run()
+
+
+class _Growth:
+    """One problem, round after round."""
+
+    def __init__(
+        self, problem: DualProblem, gram: Gram, options: Options, pace: Pace
+    ) -> None:
+        self.problem, self.gram, self.options, self.pace = problem, gram, options, pace
+        n = len(problem.linear)
+        most = int(np.sqrt(SQUARE_SHARE * options.cache_bytes / 4))
+        self.square = Square(min(most, n))
+        n_bytes = options.cache_bytes - 4 * self.square.most**2
+        n_threads = getattr(gram, "n_threads", 1)
+        self.arena = Arena(gram, n_bytes, n_threads)
+        self.diagonal, self.bound = gram.diagonal(), gram.bound()
+        self.exact = RunningGradient(problem, gram)
+        self.beta = problem.start.copy()
+        self.image = np.zeros(gram.n)
+        if problem.start.any():
+            self.exact.at(problem.start)
+            self.image = self.exact.image.copy()
+        self.exact_beta = self.beta.copy()
+        self.age = np.zeros(n, dtype=np.intp)
+        self.order = np.random.default_rng(0).permutation(n)  # who comes first in a tie
+        self.n_new = int(np.clip(n // NEW_SHARE, FEWEST_NEW, MOST_NEW // 2))
+        self.n_settles = 0
+        self.epoch: Callable[..., tuple[int, int, float, int]] = (
+            coordinate_epoch if problem.is_free_of_equalities else pair_epoch
+        )
+
+    @property
+    def grad(self) -> FloatVector:
+        """The slope of every variable."""
+        grad: FloatVector = self.image[self.problem.row] + self.problem.linear
+        return grad
+
+    def run(self) -> Reached:
+        """Rounds until the float64 slopes agree, a limit is met, or memory is short."""
+        while True:
+            grad = self.grad
+            right, left = slopes(self.problem, self.beta, grad)
+            front = _Front(self.problem, right, left)
+            if front.violation <= self.options.tol:
+                violation = self._settle(grad, right, left)
+                if violation <= self.options.tol:
+                    return self._reached(violation, Status.CONVERGED)
+                if self.n_settles > MOST_SETTLES:
+                    return self._reached(violation, None)
+                continue
+            limit = self.pace.limit()
+            if limit is not None:
+                return self._reached(front.violation, limit)
+            if not self._renew(front, right, left):
+                return self._reached(front.violation, None)
+            work = self._gather(grad)
+            self._move(work, max(INNER * front.violation, INNER_TOL * self.options.tol))
+            self._spread(work)
+
+    def _reached(self, violation: float, status: Status | None) -> Reached:
+        return Reached(self.beta, self.grad, violation, status, self.pace.n_iter)
+
+    # A round.
+
+    def _renew(self, front: "_Front", right: FloatVector, left: FloatVector) -> bool:
+        """Let members go that rest at a bound, take in who violates most.
+
+        False where the free variables alone are too many for the memory.
+        """
+        square, members = self.square, self.square.members
+        is_free = is_interior(self.problem, self.beta)[members]
+        self.age[members] = np.where(is_free, 0, self.age[members] + 1)
+        is_young = self.age[members] <= YOUNG
+        is_near = front.is_near(right[members], left[members])
+        is_kept = is_free | is_young | is_near
+        room = square.most - self.n_new
+        is_full = len(members) > room
+        if is_full and np.count_nonzero(is_kept) > room:
+            is_kept = is_free
+        if np.count_nonzero(is_kept) > room:
+            return False
+        n_rest = len(members) - int(np.count_nonzero(is_free))
+        if len(members) > 0 and n_rest < STAYING * self.n_new:
+            self.n_new = min(2 * self.n_new, MOST_NEW)
+        n_gone = len(members) - int(np.count_nonzero(is_kept))
+        if is_full or n_gone > GONE_SHARE * len(members):
+            square.keep(is_kept)
+        is_out = np.ones(len(self.beta), dtype=bool)
+        is_out[square.members] = False
+        new = front.worst(right, left, self.order[is_out[self.order]], self.n_new)
+        self.age[new] = 0
+        square.add(new, self.problem.row, self.arena)
+        return True
+
+    def _gather(self, grad: FloatVector) -> Work:
+        members = self.square.members
+        work = gather_work(self.problem, members, self.beta, grad, self.diagonal)
+        return work._replace(row=np.arange(len(members)))
+
+    def _move(self, work: Work, tol: float) -> None:
+        """Pairs of members move until they agree to `tol`, slice by slice."""
+        rows = hold_all(self.square.rows)
+        is_second = self.options.working_set is WorkingSet.SECOND_ORDER
+        while True:
+            raise_if_stopped()
+            began = time.monotonic()
+            why, made, violation, _ = self.epoch(
+                work, rows, no_source(), tol, self.pace.moves(), is_second
+            )
+            self.pace.note(made, time.monotonic() - began)
+            self._report(violation, work)
+            if why == CONVERGED or self.pace.limit() is not None:
+                return
+
+    def _spread(self, work: Work) -> None:
+        """Tell everybody else what the members did."""
+        members = self.square.members
+        change = work.beta - self.beta[members]
+        self.beta[members] = work.beta
+        moved = np.flatnonzero(change)
+        rows, weight = self.problem.row[members[moved]], change[moved]
+        self.arena.add_rows(rows, weight, self.image)
+
+    def _report(self, violation: float, work: Work) -> None:
+        if self.pace.wants_report():
+            value = dual_objective(self.problem, self.beta, self.grad)
+            self.pace.report(
+                Progress(
+                    n_iter=self.pace.n_iter,
+                    violation=violation,
+                    objective=value - float(work.gained[0]),
+                    n_active=len(self.square),
+                    cache_hits=self.arena.n_hits,
+                    cache_misses=self.arena.n_computed,
+                )
+            )
+
+    # The end.
+
+    def _settle(
+        self, grad: FloatVector, right: FloatVector, left: FloatVector
+    ) -> float:
+        """The violation in float64; where float32 may be wrong, slopes are replaced."""
+        self.n_settles += 1
+        moved = float(np.abs(self.beta - self.exact_beta).sum())
+        doubt = 2.0 * self.arena.error * self.bound * moved
+        front = _Front(self.problem, right, left)
+        at = np.flatnonzero(front.is_within(right, left, doubt))
+        if len(at) > EXACT_SHARE * len(grad):
+            point = self.exact.at(self.beta.copy())
+            self.image = self.exact.image.copy()
+            self.exact_beta = self.beta.copy()
+            return point.violation
+        rows = np.unique(self.problem.row[at])
+        weight = weight_of(self.problem, self.beta, self.gram.n)
+        self.image[rows] = image_of(self.gram, weight, np.flatnonzero(weight), rows)
+        return kkt_violation(self.problem, self.beta, self.grad)
+
+
+class _Front:
+    """The extremes that two slopes are measured against."""
+
+    def __init__(
+        self, problem: DualProblem, right: FloatVector, left: FloatVector
+    ) -> None:
+        self.lowest, self.highest = float(right.min()), float(left.max())
+        if problem.is_free_of_equalities:
+            self.violation = max(self.highest, -self.lowest, 0.0)
+            self.top = self.bottom = 0.0
+        else:
+            self.violation = self.highest - self.lowest
+            self.top, self.bottom = self.highest, self.lowest
+
+    def is_near(self, right: FloatVector, left: FloatVector) -> BoolVector:
+        """Who violates by more than a share of the worst violation."""
+        low = min(self.top, self.lowest + NEAR_SHARE * self.violation)
+        high = max(self.bottom, self.highest - NEAR_SHARE * self.violation)
+        near: BoolVector = (right < low) | (left > high)
+        return near
+
+    def is_within(
+        self, right: FloatVector, left: FloatVector, doubt: float
+    ) -> BoolVector:
+        """Who might be an extreme, if slopes are wrong by half of `doubt`."""
+        within: BoolVector = (right <= self.lowest + doubt) | (
+            left >= self.highest - doubt
+        )
+        return within
+
+    def worst(
+        self, right: FloatVector, left: FloatVector, among: IntVector, n: int
+    ) -> IntVector:
+        """Up to n variables that violate most, half of them on either side."""
+        up = _smallest(right[among], self.top, n // 2)
+        down = _smallest(-left[among], -self.bottom, n // 2)
+        chosen: IntVector = among[np.unique(np.concatenate((up, down)))]
+        return chosen
+
+
+def _smallest(values: FloatVector, limit: float, n: int) -> IntVector:
+    """Where the n smallest values below the limit are."""
+    at = np.flatnonzero(values < limit)
+    if len(at) > n:
+        at = at[np.argpartition(values[at], n - 1)[:n]]
+    return at

@@ -1,0 +1,96 @@
+"""What does the working set know of itself? K between its members, side by side.
+
+Members come and go by some hundreds in a round. The square they span is kept: those
+who come add rows and columns at its end, and whoever leaves is replaced by the last.
+"""
+
+import numpy as np
+
+from maxmargin._jit import jit
+from maxmargin.kernels.arena import Arena
+from maxmargin.kernels.memory import promised_square
+from maxmargin.typing import BoolVector, IntVector, KernelMatrix
+
+STRIDED = 8  # what a value costs in a column, in values of a row
+TILE = 32  # rows and columns that are turned at once
+
+
+class Square:
+    """K between members, as the first rows of a larger matrix."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most  # members
+        self.members: IntVector = np.empty(0, dtype=np.intp)
+        self.values = promised_square(most)
+
+    def __len__(self) -> int:
+        return len(self.members)
+
+    @property
+    def rows(self) -> KernelMatrix:
+        """One for each member, longer than needed: C-ordered."""
+        return self.values[: len(self)]
+
+    def keep(self, is_kept: BoolVector) -> None:
+        """Let the other members go."""
+        n, n_kept = len(self), int(np.count_nonzero(is_kept))
+        if STRIDED * (n - n_kept) < n_kept:
+            order = np.arange(n)
+            _close_gaps(self.values, order, ~is_kept)
+            self.members = self.members[order[:n_kept]]
+        elif n_kept < n:
+            kept = np.flatnonzero(is_kept)
+            _compact(self.values, kept)
+            self.members = self.members[kept]
+
+    def add(self, new: IntVector, row: IntVector, arena: Arena) -> None:
+        """New members at the end; `row` is the Gram row of every variable."""
+        n = len(self)
+        self.members = np.concatenate((self.members, new))
+        block = arena.block(row[new], row[self.members])
+        _put(block, self.values, n)
+
+
+@jit
+def _put(block: KernelMatrix, values: KernelMatrix, n: int) -> None:
+    """Rows from n on, and the same values as columns, a small tile at a time."""
+    n_new, m = block.shape
+    for k in range(n_new):
+        row, own = values[n + k], block[k]
+        for j in range(m):
+            row[j] = own[j]
+    for top in range(0, n, TILE):
+        bottom = min(top + TILE, n)
+        for left in range(0, n_new, TILE):
+            for i in range(top, bottom):
+                row = values[i]
+                for k in range(left, min(left + TILE, n_new)):
+                    row[n + k] = block[k, i]
+
+
+@jit
+def _compact(values: KernelMatrix, kept: IntVector) -> None:
+    """Rows and columns of those kept move together: every value towards the front."""
+    for i in range(len(kept)):
+        source, target = values[kept[i]], values[i]
+        for j in range(len(kept)):
+            target[j] = source[kept[j]]
+
+
+@jit
+def _close_gaps(values: KernelMatrix, order: IntVector, is_gone: BoolVector) -> int:
+    """Put the last member where one has gone, until none has; return how many stay."""
+    n = len(order)
+    for k in range(len(order) - 1, -1, -1):
+        if not is_gone[k]:
+            continue
+        n -= 1
+        if k == n:
+            continue
+        order[k] = order[n]
+        for j in range(n + 1):
+            values[k, j] = values[n, j]
+        for i in range(n):
+            values[i, k] = values[i, n]
+        values[k, k] = values[n, n]
+    return n
