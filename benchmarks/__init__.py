@@ -4,6 +4,10 @@ python -m benchmarks               time and accuracy beside scikit-learn; start-
 python -m benchmarks.agreement     distance to LIBSVM's answers, and certificates
 python -m benchmarks.working_sets  first against second order working sets
 
+Kernel machines:
+
+python -m benchmarks.kernel              time, memory and objective beside peers
+
 Linear machines:
 
 python -m benchmarks.linear              time to an optimum beside other libraries

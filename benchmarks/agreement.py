@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks import certificate
-from benchmarks.certificate import Box, Fit
+from benchmarks.certificate import Answered, Fit, boxes_of
 from benchmarks.libraries import LibsvmModel, libsvm_trainer, read_fit
 from benchmarks.sets import find_folder, has_set, load
 from benchmarks.tables import print_table
@@ -82,7 +82,8 @@ def row_of(case: Case, folder: Path | None) -> list[str]:
     X, y = rows_and_targets(case, folder)
     K = certificate.rbf(X, X, case.settings["gamma"])
     fits = fit_ours(case, X, y), fit_libsvm(case, X, y)
-    ours, theirs = (boxes_of(case, fit, K, y) for fit in fits)
+    asked = Answered(case.machine, y, case.settings)
+    ours, theirs = (boxes_of(asked, fit, K) for fit in fits)
     objectives = [np.array([*map(certificate.objective, b)]) for b in (ours, theirs)]
     decisions = [decide(fit, K) for fit in fits]
     largest = np.abs(decisions[1]).max()
@@ -127,14 +128,6 @@ def fit_libsvm(case: Case, X: Any, y: np.ndarray) -> Fit:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return LibsvmModel(libsvm_trainer(case.machine, X, y, settings)()).fit
-
-
-def boxes_of(case: Case, fit: Fit, K: np.ndarray, y: np.ndarray) -> list[Box]:
-    if case.machine in ("SVC", "NuSVC"):
-        return certificate.classification(fit, K, y, case.settings)
-    if case.machine in ("SVR", "NuSVR"):
-        return certificate.regression(fit, K, y, case.settings)
-    return certificate.novelty(fit, K)
 
 
 def decide(fit: Fit, K: np.ndarray) -> np.ndarray:

@@ -4,11 +4,13 @@ Nothing here comes from maxmargin, so that its answers and LIBSVM's are judged a
 Both keep one signed coefficient per support vector: beta, on LIBSVM's scale.
 """
 
+from copy import copy
 from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
 
+BLOCK_VALUES = 2**22  # of a large matrix, in memory at once
 AT_BOUND = 1e-9  # relative: coefficients are stored after a division
 
 
@@ -21,10 +23,59 @@ class Fit(NamedTuple):
     intercept: np.ndarray
 
 
+class LargeGram:
+    """The RBF kernel between rows, for sets whose matrix does not fit into memory.
+
+    Blocks are computed when it is multiplied, from dot products: of dense rows moved to
+    their mean, which leaves a rounding of 1e-16 gamma |x|^2.
+    """
+
+    def __init__(self, X: Any, gamma: float) -> None:
+        is_sparse = hasattr(X, "toarray")
+        self.X = X if is_sparse else X - X.mean(axis=0)
+        squares = X.multiply(X) if is_sparse else np.square(self.X)
+        self.norms = np.asarray(squares.sum(axis=1)).ravel()
+        self.gamma = gamma
+        self.rows = self.columns = np.arange(len(self.norms))
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, crossing: tuple[np.ndarray, np.ndarray]) -> "LargeGram":
+        """What np.ix_ asks of a matrix; no row of X is copied."""
+        part, (down, across) = copy(self), map(np.ravel, crossing)
+        part.rows, part.columns = self.rows[down], self.columns[across]
+        return part
+
+    def __matmul__(self, beta: np.ndarray) -> np.ndarray:
+        near = np.flatnonzero(beta)
+        across = self.X[self.columns[near]]
+        norms = self.norms[self.columns[near]]
+        product = np.empty(len(self))
+        height = BLOCK_VALUES // max(len(near), 1) + 1
+        for start in range(0, len(self), height):
+            here = slice(start, start + height)
+            product[here] = self._block(self.rows[here], across, norms) @ beta[near]
+        return product
+
+    def _block(self, down: np.ndarray, across: Any, norms: np.ndarray) -> np.ndarray:
+        """exp(-gamma |a - b|^2) from |a|^2 - 2 ab + |b|^2."""
+        dots = self.X[down] @ across.T
+        K = dots.toarray() if hasattr(dots, "toarray") else dots
+        K *= 2.0
+        K -= self.norms[down][:, None]
+        K -= norms
+        K *= self.gamma
+        return np.exp(np.minimum(K, 0.0, out=K), out=K)
+
+
+Gram = np.ndarray | LargeGram
+
+
 class Box(NamedTuple):
     """One dual problem: 1/2 b'Kb + linear'b + kink |b|, lower <= b <= upper."""
 
-    K: np.ndarray
+    K: Gram
     linear: np.ndarray
     kink: float
     lower: np.ndarray
@@ -67,8 +118,25 @@ def c_svc_objective(fit: Fit, support: Any, gamma: float) -> float:
 # The five problems, from their coefficients.
 
 
+class Answered(NamedTuple):
+    """Which machine was fitted, to what targets, and with what."""
+
+    machine: str
+    y: np.ndarray  # classes are numbered as the fit does
+    settings: dict[str, float]
+
+
+def boxes_of(asked: Answered, fit: Fit, K: Gram) -> list[Box]:
+    """The problems behind a fit: one per pair of classes, or one."""
+    if asked.machine in ("SVC", "NuSVC"):
+        return classification(fit, K, asked.y, asked.settings)
+    if asked.machine in ("SVR", "NuSVR"):
+        return regression(fit, K, asked.y, asked.settings)
+    return novelty(fit, K)
+
+
 def classification(
-    fit: Fit, K: np.ndarray, code: np.ndarray, settings: dict[str, float]
+    fit: Fit, K: Gram, code: np.ndarray, settings: dict[str, float]
 ) -> list[Box]:
     """One problem per pair; `code` numbers the classes as the fit does."""
     boxes = []
@@ -85,19 +153,19 @@ def classification(
     return boxes
 
 
-def _c_svc(K: np.ndarray, y: np.ndarray, beta: np.ndarray, C: float) -> Box:
+def _c_svc(K: Gram, y: np.ndarray, beta: np.ndarray, C: float) -> Box:
     lower, upper = np.minimum(C * y, 0.0), np.maximum(C * y, 0.0)
     return Box(K, -y, 0.0, lower, upper, np.zeros(len(y)), beta)
 
 
-def _nu_svc(K: np.ndarray, y: np.ndarray, coef: np.ndarray, nu: float) -> Box:
+def _nu_svc(K: Gram, y: np.ndarray, coef: np.ndarray, nu: float) -> Box:
     margin = 0.5 * nu * len(y) / coef[y > 0].sum()
     lower, upper = np.minimum(y, 0.0), np.maximum(y, 0.0)
     return Box(K, 0.0 * y, 0.0, lower, upper, y, coef * margin, margin)
 
 
 def regression(
-    fit: Fit, K: np.ndarray, z: np.ndarray, settings: dict[str, float]
+    fit: Fit, K: Gram, z: np.ndarray, settings: dict[str, float]
 ) -> list[Box]:
     """epsilon-SVR, or nu-SVR with its two variables a row written apart."""
     beta, C = np.zeros(len(z)), np.full(len(z), settings["C"])
@@ -119,7 +187,7 @@ def regression(
     ]
 
 
-def novelty(fit: Fit, K: np.ndarray) -> list[Box]:
+def novelty(fit: Fit, K: Gram) -> list[Box]:
     """The one-class machine."""
     beta = np.zeros(len(K))
     beta[fit.support] = fit.coef[0]
@@ -132,8 +200,9 @@ def novelty(fit: Fit, K: np.ndarray) -> list[Box]:
 
 def objective(box: Box) -> float:
     """The dual objective as LIBSVM prints it."""
-    b = box.beta
-    value = 0.5 * b @ box.K @ b + box.linear @ b + box.kink * np.abs(b).sum()
+    b, near = box.beta, np.flatnonzero(box.beta)
+    bent = 0.5 * b[near] @ (box.K[np.ix_(near, near)] @ b[near])
+    value = bent + box.linear @ b + box.kink * np.abs(b).sum()
     return float(value / box.margin**2)
 
 

@@ -1,5 +1,6 @@
 """Who is compared? Each library as a function from data to something that predicts."""
 
+import os
 from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Any, NamedTuple
@@ -11,6 +12,8 @@ from benchmarks.certificate import Fit
 
 FORMS = {"SVC": 0, "NuSVC": 1, "OneClassSVM": 2, "SVR": 3, "NuSVR": 4}
 FLAGS = {"C": "-c", "nu": "-n", "epsilon": "-p", "gamma": "-g", "tol": "-e"}
+FLAGS |= {"cache_size": "-m"}  # megabytes
+CACHE_SIZE = 200
 
 
 class Library(NamedTuple):
@@ -18,33 +21,46 @@ class Library(NamedTuple):
 
     package: str
     prepare: Callable[..., Callable[[], Any]]
+    lacks: tuple[str, ...] = ()  # machines that it leaves to others
 
 
-def prepare_maxmargin(X: Any, y: np.ndarray, **settings: Any) -> Callable[[], Any]:
-    from maxmargin import SVC
+def prepare_maxmargin(
+    X: Any, y: np.ndarray, machine: str = "SVC", **settings: Any
+) -> Callable[[], Any]:
+    import maxmargin
 
-    return lambda: SVC(**settings).fit(X, y)
-
-
-def prepare_one_thread(X: Any, y: np.ndarray, **settings: Any) -> Callable[[], Any]:
-    return prepare_maxmargin(X, y, n_jobs=1, **settings)
+    return lambda: getattr(maxmargin, machine)(**settings).fit(X, y)
 
 
-def prepare_sklearn(X: Any, y: np.ndarray, **settings: Any) -> Callable[[], Any]:
-    from sklearn.svm import SVC
-
-    return lambda: SVC(**settings).fit(X, y)
-
-
-def prepare_intelex(X: Any, y: np.ndarray, **settings: Any) -> Callable[[], Any]:
-    from sklearnex.svm import SVC
-
-    return lambda: SVC(**settings).fit(X, y)
+def prepare_one_thread(
+    X: Any, y: np.ndarray, machine: str = "SVC", **settings: Any
+) -> Callable[[], Any]:
+    return prepare_maxmargin(X, y, machine, n_jobs=1, **settings)
 
 
-def prepare_libsvm(X: Any, y: np.ndarray, **settings: Any) -> Callable[[], Any]:
+def prepare_sklearn(
+    X: Any, y: np.ndarray, machine: str = "SVC", **settings: Any
+) -> Callable[[], Any]:
+    from sklearn import svm
+
+    return lambda: getattr(svm, machine)(**settings).fit(X, y)
+
+
+def prepare_intelex(
+    X: Any, y: np.ndarray, machine: str = "SVC", **settings: Any
+) -> Callable[[], Any]:
+    from sklearnex import svm
+
+    return lambda: getattr(svm, machine)(**settings).fit(X, y)
+
+
+def prepare_libsvm(
+    X: Any, y: np.ndarray, machine: str = "SVC", **settings: Any
+) -> Callable[[], Any]:
     """The data are in LIBSVM's own form before the clock starts."""
-    train = libsvm_trainer("SVC", X, y, settings)
+    if settings["gamma"] == "scale":
+        settings["gamma"] = float(1.0 / (X.shape[1] * X.var()))
+    train = libsvm_trainer(machine, X, y, settings)
     return lambda: LibsvmModel(train())
 
 
@@ -52,7 +68,7 @@ LIBRARIES = {
     "maxmargin": Library("maxmargin", prepare_maxmargin),
     "maxmargin, 1 thread": Library("maxmargin", prepare_one_thread),
     "scikit-learn": Library("sklearn", prepare_sklearn),
-    "scikit-learn-intelex": Library("sklearnex", prepare_intelex),
+    "scikit-learn-intelex": Library("sklearnex", prepare_intelex, ("OneClassSVM",)),
     "libsvm-official": Library("libsvm", prepare_libsvm),
 }
 
@@ -86,10 +102,12 @@ def libsvm_trainer(
     machine: str, X: Any, y: np.ndarray, settings: dict[str, Any]
 ) -> Callable[[], Any]:
     """A function that trains; the problem is stated before, with the RBF kernel."""
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # else a busy core stalls all
     from libsvm import svmutil
 
+    settings = {"cache_size": CACHE_SIZE} | settings
     words = [f"{FLAGS[name]} {value!r}" for name, value in settings.items()]
-    words = [f"-s {FORMS[machine]}", "-t 2", "-m 200", "-q", *words]
+    words = [f"-s {FORMS[machine]}", "-t 2", "-q", *words]
     parameter = svmutil.svm_parameter(" ".join(words))
     problem = svmutil.svm_problem(y.astype(np.float64), sp.csr_matrix(X))
     return lambda: svmutil.svm_train(problem, parameter)
@@ -110,11 +128,18 @@ class LibsvmModel:
             -np.array(model.rho[:n_pairs]),
         )
 
-    def score(self, X: Any, y: np.ndarray) -> float:
-        """Accuracy."""
+    @property
+    def classes_(self) -> np.ndarray:
+        """Labels in the order in which LIBSVM met them."""
+        return np.array(self.model.get_labels())
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Labels, values, or 1 for normal rows and -1 for others."""
         from libsvm import svmutil
 
-        labels, _, _ = svmutil.svm_predict(
-            y.astype(np.float64), sp.csr_matrix(X), self.model, "-q"
-        )
-        return float(np.mean(np.asarray(labels) == y))
+        found, _, _ = svmutil.svm_predict([], sp.csr_matrix(X), self.model, "-q")
+        return np.asarray(found)
+
+    def score(self, X: Any, y: np.ndarray) -> float:
+        """Accuracy."""
+        return float(np.mean(self.predict(X) == y))

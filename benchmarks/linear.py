@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 
 from benchmarks.linear_cases import CASES
 from benchmarks.linear_libraries import WAYS, Way, ways_for
-from benchmarks.linear_worker import CLOCKS, Climb, climb_elsewhere
+from benchmarks.linear_worker import CLOCKS, climb_elsewhere
+from benchmarks.processes import Run
 from benchmarks.sets import find_folder, has_set
 from benchmarks.tables import print_table
 
@@ -121,7 +122,7 @@ def lines_of_case(
 
 def climb(
     way: Way, name: str, folder: Path | None, given: argparse.Namespace, **order: Any
-) -> Climb:
+) -> Run:
     """The fits of one way, in a process of its own."""
     asked = {
         "case": name,
@@ -135,7 +136,7 @@ def climb(
     return climb_elsewhere(asked | order, given.limit)
 
 
-def judge(way: Way, climbed: Climb, reference: float, targets: list[float]) -> Times:
+def judge(way: Way, climbed: Run, reference: float, targets: list[float]) -> Times:
     """The quickest fit that reaches each target."""
     seconds = []
     for target in targets:

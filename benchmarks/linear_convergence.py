@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.linear_cases import Rows
-from benchmarks.linear_worker import READY, run_in_time, some_of
+from benchmarks.linear_worker import some_of
+from benchmarks.processes import READY, run_in_time
 from benchmarks.sets import find_folder, load_raw
 from benchmarks.tables import print_table
 

@@ -6,90 +6,27 @@ than its limit: no library needs to know of the limit.
 """
 
 import json
-import queue
-import subprocess
 import sys
-import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from benchmarks.linear_cases import CASES, Rows, objective, prepare_rows
 from benchmarks.linear_libraries import WAYS, Answer, Fit
+from benchmarks.processes import READY, Run, run_in_time
 
-ROOT = Path(__file__).resolve().parents[1]
-READY = "ready"
-START_LIMIT = 300.0  # seconds to load the data and warm up
 CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}
 WARM_ROWS = 100  # of a class
 FAR = 30.0  # this many times the target away, one rung is skipped
 WORTH_REPEATING = 5.0  # seconds: a shorter fit is timed twice
 
 
-# In the parent.
-
-
-class Climb(NamedTuple):
-    """The fits of a process, and why there are no more: done, cut off, or failed."""
-
-    fits: list[dict[str, Any]]
-    ending: str
-
-
-def climb_elsewhere(order: dict[str, Any], limit: float) -> Climb:
+def climb_elsewhere(order: dict[str, Any], limit: float) -> Run:
     """One order in a new process."""
     return run_in_time("benchmarks.linear_worker", [json.dumps(order)], limit)
-
-
-def run_in_time(module: str, arguments: list[str], limit: float | None) -> Climb:
-    """A module in a new process, which has `limit` seconds for each line of JSON."""
-    with tempfile.TemporaryFile("w+") as complaints:
-        process = subprocess.Popen(
-            [sys.executable, "-m", module, *arguments],
-            cwd=ROOT,
-            stdout=subprocess.PIPE,
-            stderr=complaints,
-            text=True,
-        )
-        try:
-            found = read_in_time(process, limit)
-        finally:
-            process.kill()
-            process.wait()
-        if found.ending == "failed":
-            complaints.seek(0)
-            print(complaints.read(), file=sys.stderr)
-    return found
-
-
-def read_in_time(process: Any, limit: float | None) -> Climb:
-    """Its lines of JSON, until it ends or one line is late once it is ready."""
-    lines: queue.Queue[str] = queue.Queue()
-    threading.Thread(target=pass_on, args=(process, lines), daemon=True).start()
-    fits, patience = [], START_LIMIT
-    while True:
-        try:
-            line = lines.get(timeout=patience)
-        except queue.Empty:
-            return Climb(fits, "cut")
-        if not line:
-            break
-        if line.startswith(READY):
-            patience = limit
-        elif line.startswith("{"):
-            fits.append(json.loads(line))
-    return Climb(fits, "failed" if process.wait() else "done")
-
-
-def pass_on(process: Any, lines: "queue.Queue[str]") -> None:
-    """Every line of the process, and an empty one at its end."""
-    for line in process.stdout:
-        lines.put(line)
-    lines.put("")
 
 
 # In the process.

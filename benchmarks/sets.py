@@ -12,11 +12,11 @@ import numpy as np
 import scipy.sparse as sp
 
 BESIDE = Path(__file__).resolve().parents[2] / "shared" / "data"
-BUNDLED = ("digits", "breast_cancer", "wine", "diabetes", "blobs")
+BUNDLED = ("digits", "breast_cancer", "iris", "wine", "diabetes", "blobs", "friedman")
 
 
 class Split(NamedTuple):
-    """Features in [-1, 1] by the training rows' range, sparse ones as they are."""
+    """Training rows and test rows."""
 
     X: Any
     y: np.ndarray
@@ -43,23 +43,37 @@ def has_set(name: str, folder: Path | None) -> bool:
 
 
 def load(name: str, folder: Path | None, rows: int | None = None) -> Split:
-    """A set by its name; with `rows`, a random part of its training rows."""
+    """A set by its name, in [-1, 1]; with `rows`, some of its training rows."""
+    parts = load_parts(name, folder)
+    split = _hold_out(*parts[0]) if len(parts) == 1 else Split(*parts[0], *parts[1])
+    return scale_to_range(take_rows(split, rows))
+
+
+def take_rows(split: Split, rows: int | None) -> Split:
+    """A random part of the training rows, in their order."""
+    if rows is None or rows >= len(split.y):
+        return split
+    picked = np.sort(np.random.default_rng(0).permutation(len(split.y))[:rows])
+    return split._replace(X=split.X[picked], y=split.y[picked])
+
+
+def load_parts(name: str, folder: Path | None) -> list[tuple[Any, np.ndarray]]:
+    """Rows and targets as they are: all of them, or training and test rows."""
     if name in BUNDLED:
-        split = _hold_out(*_bundled(name))
-    else:
-        split = _from_files(name, folder)
-    if rows is not None and rows < len(split.y):
-        picked = np.sort(np.random.default_rng(0).permutation(len(split.y))[:rows])
-        split = split._replace(X=split.X[picked], y=split.y[picked])
-    return _scaled(split)
+        return [_bundled(name)]
+    return [_read(file) for file in _needed_files(name, folder)]
 
 
 def load_raw(name: str, folder: Path | None) -> tuple[Any, np.ndarray]:
     """The training rows of a set of the folder, all of them where there is no split."""
+    return _read(_needed_files(name, folder)[0])
+
+
+def _needed_files(name: str, folder: Path | None) -> list[Path]:
     files = _files(name, folder) if folder else []
     if not files:
         raise SystemExit(f"There is no {name}.npz in {folder}: pass --data FOLDER.")
-    return _read(files[0])
+    return files
 
 
 def _files(name: str, folder: Path) -> list[Path]:
@@ -68,15 +82,6 @@ def _files(name: str, folder: Path) -> list[Path]:
     if whole.exists():
         return [whole]
     return parts if all(part.exists() for part in parts) else []
-
-
-def _from_files(name: str, folder: Path | None) -> Split:
-    files = _files(name, folder) if folder else []
-    if not files:
-        raise SystemExit(f"There is no {name}.npz in {folder}: pass --data FOLDER.")
-    if len(files) == 1:
-        return _hold_out(*_read(files[0]))
-    return Split(*_read(files[0]), *_read(files[1]))
 
 
 def _read(path: Path) -> tuple[Any, np.ndarray]:
@@ -98,6 +103,8 @@ def _bundled(name: str) -> tuple[np.ndarray, np.ndarray]:
         return datasets.make_classification(
             n_samples=5000, n_features=20, n_informative=10, random_state=0
         )
+    if name == "friedman":
+        return datasets.make_friedman1(n_samples=5000, noise=1.0, random_state=0)
     return getattr(datasets, f"load_{name}")(return_X_y=True)
 
 
@@ -108,7 +115,8 @@ def _hold_out(X: Any, y: np.ndarray) -> Split:
     return Split(X[train], y[train], X[test], y[test])
 
 
-def _scaled(split: Split) -> Split:
+def scale_to_range(split: Split) -> Split:
+    """Dense features in [-1, 1] by the training rows, sparse ones as they are."""
     if sp.issparse(split.X):
         return split
     low, high = split.X.min(axis=0), split.X.max(axis=0)

@@ -6,12 +6,12 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
-import naive
 import numpy as np
 import numpy.typing as npt
 import problems_zoo as zoo
 import pytest
 from problems_zoo import CASES, NAMES, Case
+from solved import TOL, assert_solved, violation_of
 
 from maxmargin.kernels import RBF, Linear, MatrixGram
 from maxmargin.problems import (
@@ -23,12 +23,12 @@ from maxmargin.problems import (
     project_start,
 )
 from maxmargin.solvers import Options, Progress, Solution, Status, WorkingSet, solve
-from maxmargin.solvers import descent as driver
+from maxmargin.solvers import pace as driver
+from maxmargin.solvers import watch
 from maxmargin.solvers.rows_at_hand import RowsAtHand
 
 Floats = npt.NDArray[np.float64]
 
-TOL = 1e-6
 TWO_ROWS, TEN_ROWS, PLENTY = 1, 40 * zoo.N, 200 << 20  # bytes of cache
 VARIANTS = [
     (working_set, shrinking, cache_bytes)
@@ -70,34 +70,6 @@ def options(variant: tuple[WorkingSet, bool, int]) -> Options:
 def solved_by(name: str, variant: tuple[WorkingSet, bool, int]) -> Solution:
     case = CASES[NAMES.index(name)]
     return solve(case.problem, case.gram, options(variant))
-
-
-def violation_of(solved: naive.Solved) -> tuple[float, float]:
-    """KKT violation and error of the levels, in float64, from scratch."""
-    grad = solved.K @ solved.beta + solved.linear
-    if not solved.sums:
-        return naive.projected_violation(solved, grad), 0.0
-    return naive.group_violation(solved, grad)
-
-
-def assert_solved(case: Case, solution: Solution, tol: float = TOL) -> None:
-    """Feasible, optimal to tol, and honest about it."""
-    problem, beta = case.problem, solution.beta
-    solved = zoo.stated(problem, case.gram, beta, solution.level)
-    violation, level_error = violation_of(solved)
-    noise = 1e-12 * max(1.0, float(np.abs(solved.K).max() * np.abs(beta).sum()))
-
-    assert solution.status is Status.CONVERGED
-    assert np.all((problem.lower <= beta) & (beta <= problem.upper))
-    for g, total in enumerate(solved.sums):
-        scale = max(1.0, float(np.abs(beta).sum()))
-        assert abs(beta[problem.group == g].sum() - total) <= 1e-9 * scale
-    assert violation <= tol + noise
-    assert level_error <= tol + noise
-    assert solution.violation == pytest.approx(max(violation, 0.0), abs=noise)
-    objective = naive.objective(solved._replace(kink=0.0))
-    objective += float(problem.kink @ np.abs(beta))
-    assert solution.objective == pytest.approx(objective, rel=1e-9, abs=noise)
 
 
 @every_variant
@@ -149,7 +121,7 @@ def test_start_from_the_solution_needs_no_moves(case: Case) -> None:
 @pytest.fixture
 def talkative(monkeypatch: pytest.MonkeyPatch) -> None:
     """Report after every slice, and make slices short."""
-    monkeypatch.setattr(driver, "REPORT_SECONDS", 0.0)
+    monkeypatch.setattr(watch, "REPORT_SECONDS", 0.0)
     monkeypatch.setattr(driver, "SLICE_SECONDS", 0.0)
     monkeypatch.setattr(driver, "FIRST_SLICE", 4)
 

@@ -91,6 +91,7 @@ class KernelMachine(BaseMachine):
             self._limits(training),
             working_set=WORKING_SETS[self.working_set],
             shrinking=bool(self.shrinking),
+            method=self.solver,
             cache_bytes=n_bytes // min(n_problems, count_cores()),
         )
 

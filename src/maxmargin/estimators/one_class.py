@@ -43,7 +43,7 @@ class OneClassSVM(OutlierMixin, Unlabelled, OneProblem):
         cache_size="auto",
         verbose=False,
         max_iter=-1,
-        solver="smo",
+        solver="auto",
         working_set="second_order",
         time_limit=None,
         warm_start=False,

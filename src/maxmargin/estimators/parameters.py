@@ -78,7 +78,7 @@ RULES = {
         "None, a number of threads, or -1 for all cores",
     ),
     "callback": Rule(lambda v: v is None or callable(v), "None or a function"),
-    "solver": _one_of("smo"),
+    "solver": _one_of("auto", "grow", "smo"),
     "working_set": _one_of("second_order", "first_order"),
     "decision_function_shape": _one_of("ovr", "ovo"),
     "shrinking": YES_OR_NO,

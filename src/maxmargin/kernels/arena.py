@@ -39,9 +39,11 @@ class Arena:
         self.room: KernelMatrix = np.empty(max(BLOCK_ENTRIES, gram.n), dtype=np.float32)
 
     @property
-    def error(self) -> float:
-        """How far a kernel value may be off, relative to the largest."""
-        return ROUNDING if self.single is None else self.single.error
+    def errors(self) -> FloatVector:
+        """How far kernel values of each row may be off, relative to the largest."""
+        if self.single is None:
+            return np.full(self.gram.n, ROUNDING)
+        return self.single.errors
 
     def block(self, rows: IntVector, columns: IntVector) -> KernelMatrix:
         """K between these rows and columns, in any order."""

@@ -22,8 +22,8 @@ from maxmargin.kernels.source import (
 )
 from maxmargin.typing import FloatMatrix, FloatVector, IntVector, KernelMatrix
 
-TILE_ROWS = 256
-TILE_ENTRIES = 1 << 17  # a tile of float64 nearly fits the second-level cache
+TILE_ROWS = 64
+TILE_ENTRIES = 1 << 16  # a tile of float64 nearly fits the second-level cache
 SOURCE_VALUES = 1 << 18  # 2 MB of samples: beyond, blocks of rows by BLAS are faster
 SYMMETRY_ROWS = 256  # compared at a time
 ASYMMETRY = 1e-5  # of the largest value: more than rounding, in float32 too

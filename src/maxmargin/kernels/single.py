@@ -1,9 +1,9 @@
 r"""What does a kernel value cost when float32 will hold it anyway? Half as much.
 
 Dot products of float32 copies by BLAS, and an exponential in the same precision, with
-twice as many numbers in a vector. What is lost is bounded: the exponent
+twice as many numbers in a vector. What is lost is known: the exponent
 :math:`-\gamma(|x|^2 + |z|^2 - 2\langle x, z\rangle)` is a sum of terms no larger than
-:math:`2\gamma\max|x|^2`, and each of them is rounded.
+:math:`\gamma(|x|^2 + |z|^2)`, and each of them is rounded.
 """
 
 from functools import partial
@@ -23,9 +23,9 @@ Singles = npt.NDArray[np.float32]
 Side = tuple[Singles, Singles]  # rows, and their own part of the exponent
 
 ROUNDING = 2.0**-24
-LARGEST_EXPONENT = 1024.0  # gamma max|x|²: beyond, float32 would lose too much
+LARGEST_EXPONENT = 100.0  # mean of gamma |x|²: beyond, float32 loses too much
 TILE_ROWS = TILE_COLUMNS = 512  # a tile of float32 fits the second-level cache
-UNITS = 3.0  # standard errors that a sum of d rounded products may be off
+UNITS = 1.0  # times sqrt(d) roundings that a sum of d products may be off: seen 0.2
 
 LOG2_E = np.float32(1.4426950408889634)
 LN2_HIGH = np.float32(0.693359375)  # nine bits of ln 2: a product with n is exact
@@ -41,7 +41,7 @@ def can_be_single(kernel: Kernel, rows: object) -> bool:
     """Whether float32 gives the kernel to nearly its own rounding."""
     if not isinstance(kernel, RBF) or not isinstance(rows, DenseRows):
         return False
-    return kernel.gamma * float(rows.squared_norms().max()) <= LARGEST_EXPONENT
+    return kernel.gamma * float(rows.squared_norms().mean()) <= LARGEST_EXPONENT
 
 
 class SingleRows:
@@ -53,10 +53,7 @@ class SingleRows:
         self.exponents: Singles = (-kernel.gamma * norms).astype(np.float32)
         self.twice = np.float32(2.0 * kernel.gamma)
         self.n_threads = n_threads
-        largest = kernel.gamma * float(norms.max())
-        # Two norms and a dot product, rounded; and the dot product's own sum.
-        terms = 4.0 * largest + 2.0 * UNITS * largest * np.sqrt(rows.n_columns)
-        self.error = ROUNDING * (4.0 + terms)
+        self.errors = _errors(kernel.gamma * norms, rows.n_columns)
 
     def fill(self, rows: IntVector, columns: IntVector | None, out: Singles) -> None:
         """K between these rows and columns; None is all columns."""
@@ -100,6 +97,16 @@ class SingleRows:
         here, there = slice(i, i + TILE_ROWS), slice(j, j + TILE_COLUMNS)
         dots = own[0][here] @ others[0][there].T
         _fill(dots, (own[1][here], others[1][there]), self.twice, out, corner)
+
+
+def _errors(exponents: FloatVector, n_columns: int) -> FloatVector:
+    """How far kernel values of each row may be off.
+
+    The exponent of a pair is off by a multiple of its two terms a + b; but where b is
+    much larger than a, the value itself is nearly 0: (a + b) K is at most 3 a + 3.
+    """
+    terms = 2.0 + UNITS * np.sqrt(n_columns)  # two norms rounded, and a sum of products
+    return ROUNDING * (4.0 + terms * (3.0 * exponents + 3.0))
 
 
 @jit

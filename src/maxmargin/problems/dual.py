@@ -139,11 +139,11 @@ def project_start(problem: DualProblem, beta: FloatVector) -> FloatVector:
         inside = problem.group == g
         lower, upper = problem.lower[inside], problem.upper[inside]
         total = problem.start[inside].sum()
-        near[inside] = _shift_to_sum(near[inside], lower, upper, total)
+        near[inside] = shift_to_sum(near[inside], lower, upper, total)
     return near
 
 
-def _shift_to_sum(
+def shift_to_sum(
     beta: FloatVector, lower: FloatVector, upper: FloatVector, total: float
 ) -> FloatVector:
     """clip(beta + shift) whose sum is `total`, the shift found by bisection."""

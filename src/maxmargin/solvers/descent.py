@@ -19,18 +19,15 @@ from maxmargin.solvers.coordinates import coordinate_epoch
 from maxmargin.solvers.gradient import Point, RunningGradient, check_finite
 from maxmargin.solvers.pairs import CONVERGED, NEEDS_ROW, pair_epoch
 from maxmargin.solvers.polish import free_block, polish
-from maxmargin.solvers.result import Options, Progress, Solution, Status, WorkingSet
+from maxmargin.solvers.pace import Pace
+from maxmargin.solvers.result import Options, Solution, Status, WorkingSet
 from maxmargin.solvers.rows_at_hand import RowsAtHand
 from maxmargin.solvers.shrinking import survivors
 from maxmargin.solvers.work import Work, gather_work
 from maxmargin.typing import FloatVector, IntVector
 
-SLICE_SECONDS = 0.03  # how long compiled code may keep Ctrl-C waiting
-REPORT_SECONDS = 0.1  # between two calls of the callback
-FIRST_SLICE = 256  # moves, before their speed is known
 CHECK_EVERY = 1000  # moves between two looks at shrinking and precision, as in LIBSVM
 NEAR = 10.0  # times tol: variables shrunk away are brought back once, here
-MIN_MAX_ITER = 10_000_000
 ROUNDING_32 = 6e-8  # relative rounding of a kernel value kept in float32
 MAX_SINGLE_SETTLES = 3  # float64 corrections tried before rows become float64
 MAX_SETTLES = 50  # after these, what is left is rounding
@@ -40,7 +37,9 @@ POLISH_MOVES = 4  # per free variable, to find out who is free, between two roun
 LEAP_AFTER = 20  # moves per variable before the free variables are solved for
 
 
-def solve_smo(problem: DualProblem, gram: Gram, options: Options) -> Solution:
+def solve_smo(
+    problem: DualProblem, gram: Gram, options: Options, pace: Pace | None = None
+) -> Solution:
     r"""Solve a dual problem to `options.tol`, certified in float64.
 
     .. math:: \min_\beta \tfrac12 \beta^\top K \beta + q^\top \beta + k^\top |\beta|
@@ -56,6 +55,8 @@ def solve_smo(problem: DualProblem, gram: Gram, options: Options) -> Solution:
         Rows of :math:`K` on demand.
     options : Options
         Tolerance, limits, working set, cache size, callback.
+    pace : Pace, optional
+        Moves made so far, by another solver.
 
     Returns
     -------
@@ -63,7 +64,9 @@ def solve_smo(problem: DualProblem, gram: Gram, options: Options) -> Solution:
         ``beta`` of shape (n,), one ``level`` per group, a ``status`` and the evidence.
     """
     order = np.argsort(problem.group, kind="stable")
-    descent = _Descent(_reorder(problem, order), gram, options)
+    if pace is None:
+        pace = Pace(options, len(order))
+    descent = _Descent(_reorder(problem, order), gram, options, pace)
     status = descent.run()
     return descent.solution(status, order)
 
@@ -79,18 +82,16 @@ class _Descent:
     `point` is the last one known in float64; `work` holds the active variables since.
     """
 
-    def __init__(self, problem: DualProblem, gram: Gram, options: Options) -> None:
-        self.problem, self.gram, self.options = problem, gram, options
+    def __init__(
+        self, problem: DualProblem, gram: Gram, options: Options, pace: Pace
+    ) -> None:
+        self.problem, self.gram, self.options, self.pace = problem, gram, options, pace
         n = len(problem.linear)
-        self.started = time.monotonic() if options.started is None else options.started
-        self.max_iter = options.max_iter
-        if self.max_iter < 0:
-            self.max_iter = max(MIN_MAX_ITER, 100 * n)
-        self.n_iter = self.n_settles = 0
-        self.moves_per_slice = FIRST_SLICE
-        self.next_check = self.check_every = min(n, CHECK_EVERY)
-        self.next_leap = self.moves_between_leaps = LEAP_AFTER * n
-        self.next_report = 0.0
+        self.n_settles = 0
+        self.check_every = min(n, CHECK_EVERY)
+        self.next_check = pace.n_iter + self.check_every
+        self.moves_between_leaps = LEAP_AFTER * n
+        self.next_leap = pace.n_iter + self.moves_between_leaps
         self.was_unshrunk = False
         self.epoch: Callable[..., tuple[int, int, float, int]] = (
             coordinate_epoch if problem.is_free_of_equalities else pair_epoch
@@ -120,11 +121,9 @@ class _Descent:
             why, violation = self._slice(self.options.tol)
             if why == CONVERGED:
                 ended = self._settle()
-            elif self.n_iter >= self.max_iter:
-                ended = self._give_up(Status.MAX_ITER)
-            elif self._is_late():
-                ended = self._give_up(Status.TIME_LIMIT)
-            elif self.n_iter >= self.next_check:
+            elif (limit := self.pace.limit()) is not None:
+                ended = self._give_up(limit)
+            elif self.pace.n_iter >= self.next_check:
                 ended = self._check(violation)
             else:
                 ended = None
@@ -133,8 +132,7 @@ class _Descent:
 
     def _slice(self, tol: float) -> tuple[int, float]:
         """Run compiled moves for some hundredths of a second, fetching rows."""
-        limit = min(self.max_iter, self.next_check) - self.n_iter
-        left = max(min(self.moves_per_slice, limit), 0)
+        left = self.pace.moves(self.next_check - self.pace.n_iter)
         while True:
             raise_if_stopped()
             began = time.monotonic()
@@ -146,33 +144,24 @@ class _Descent:
                 left,
                 self.options.working_set is WorkingSet.SECOND_ORDER,
             )
-            self.n_iter += made
             left -= made
-            self._set_pace(made, time.monotonic() - began)
+            self.pace.note(made, time.monotonic() - began)
             self._report(violation)
-            if why != NEEDS_ROW or self._is_late():
+            if why != NEEDS_ROW or self.pace.is_late():
                 return why, violation
             self.rows.fetch(self.work, variable, violation)
-
-    def _set_pace(self, made: int, seconds: float) -> None:
-        if made >= FIRST_SLICE // 2 and seconds > 0.0:
-            self.moves_per_slice = max(1, int(made * SLICE_SECONDS / seconds))
-
-    def _is_late(self) -> bool:
-        limit = self.options.time_limit
-        return limit is not None and time.monotonic() - self.started > limit
 
     # Looking up every now and then.
 
     def _check(self, violation: float) -> Status | None:
         """Shrink, raise the precision, or solve for the free variables if it pays."""
-        self.next_check = self.n_iter + self.check_every
+        self.next_check = self.pace.n_iter + self.check_every
         if violation <= self._rounding_floor(self._beta()):
             self._refresh()
             if self.point.violation <= self._rounding_floor(self.point.beta):
                 return self._give_up(Status.PRECISION_LIMIT)
         self._raise_precision_if_needed()
-        if self.n_iter >= self.next_leap:
+        if self.pace.n_iter >= self.next_leap:
             self._leap()
         if self.options.shrinking and not self.rows.is_whole:
             if violation <= NEAR * self.options.tol and not self.was_unshrunk:
@@ -189,7 +178,7 @@ class _Descent:
         if before - self.point.objective < self.objective_at_leap - before:
             self.moves_between_leaps *= 2
         self.objective_at_leap = self.point.objective
-        self.next_leap = self.n_iter + self.moves_between_leaps
+        self.next_leap = self.pace.n_iter + self.moves_between_leaps
 
     def _shrink(self) -> None:
         keep = survivors(self.work, self.problem.is_free_of_equalities)
@@ -274,8 +263,8 @@ class _Descent:
 
     def _tidy(self, tol: float, max_moves: int) -> None:
         """A few ordinary moves: they find out who leaves a bound."""
-        self.moves_per_slice, self.next_check = max_moves, self.n_iter + max_moves
-        if self.n_iter + max_moves < self.max_iter and not self._is_late():
+        self.pace.per_slice, self.next_check = max_moves, self.pace.n_iter + max_moves
+        if self.next_check < self.pace.max_iter and not self.pace.is_late():
             self._slice(tol)
             self._refresh()
 
@@ -319,22 +308,14 @@ class _Descent:
     # What others see.
 
     def _report(self, violation: float, *, is_last: bool = False) -> None:
-        if self.options.callback is None:
-            return
-        now = time.monotonic()
-        if now < self.next_report and not is_last:
-            return
-        self.next_report = now + REPORT_SECONDS
         gained = 0.0 if self._work is None else float(self._work.gained[0])
-        self.options.callback(
-            Progress(
-                n_iter=self.n_iter,
-                violation=violation,
-                objective=self.point.objective - gained,
-                n_active=len(self.active),
-                cache_hits=self.rows.n_hits,
-                cache_misses=self.rows.n_misses,
-            )
+        self.pace.report(
+            violation,
+            self.point.objective - gained,
+            len(self.active),
+            is_last,
+            self.rows.n_hits,
+            self.rows.n_misses,
         )
 
     def solution(self, status: Status, order: IntVector) -> Solution:
@@ -348,7 +329,7 @@ class _Descent:
             beta=beta,
             level=levels,
             status=status,
-            n_iter=self.n_iter,
+            n_iter=self.pace.n_iter,
             violation=point.violation,
             objective=point.objective,
             gap=dual_gap(self.problem, point.beta, point.grad, levels, tol),

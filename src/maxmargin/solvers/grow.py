@@ -33,7 +33,7 @@ from maxmargin.solvers.coordinates import coordinate_epoch
 from maxmargin.solvers.gradient import RunningGradient, image_of, weight_of
 from maxmargin.solvers.pairs import CONVERGED, pair_epoch
 from maxmargin.solvers.pace import Pace
-from maxmargin.solvers.result import Options, Progress, Status, WorkingSet
+from maxmargin.solvers.result import Options, Status, WorkingSet
 from maxmargin.solvers.square import Square
 from maxmargin.solvers.work import Work, gather_work
 from maxmargin.typing import BoolVector, FloatVector, IntVector
@@ -56,9 +56,10 @@ class Reached(NamedTuple):
 
     beta: FloatVector
     grad: FloatVector
-    violation: float  # in float64, if the status is CONVERGED
+    violation: float  # in float64, if there is a status
     status: Status | None
-    n_iter: int
+    cache_hits: int
+    cache_misses: int
 
 
 def grow(problem: DualProblem, gram: Gram, options: Options, pace: Pace) -> Reached:
@@ -116,7 +117,9 @@ class _Growth:
                 continue
             limit = self.pace.limit()
             if limit is not None:
-                return self._reached(front.violation, limit)
+                violation = self._compute_all()
+                is_there = violation <= self.options.tol
+                return self._reached(violation, Status.CONVERGED if is_there else limit)
             if not self._renew(front, right, left):
                 return self._reached(front.violation, None)
             work = self._gather(grad)
@@ -124,7 +127,8 @@ class _Growth:
             self._spread(work)
 
     def _reached(self, violation: float, status: Status | None) -> Reached:
-        return Reached(self.beta, self.grad, violation, status, self.pace.n_iter)
+        counts = self.arena.n_hits, self.arena.n_computed
+        return Reached(self.beta, self.grad, violation, status, *counts)
 
     # A round.
 
@@ -136,20 +140,18 @@ class _Growth:
         square, members = self.square, self.square.members
         is_free = is_interior(self.problem, self.beta)[members]
         self.age[members] = np.where(is_free, 0, self.age[members] + 1)
-        is_young = self.age[members] <= YOUNG
-        is_near = front.is_near(right[members], left[members])
-        is_kept = is_free | is_young | is_near
-        room = square.most - self.n_new
-        is_full = len(members) > room
-        if is_full and np.count_nonzero(is_kept) > room:
-            is_kept = is_free
-        if np.count_nonzero(is_kept) > room:
-            return False
         n_rest = len(members) - int(np.count_nonzero(is_free))
         if len(members) > 0 and n_rest < STAYING * self.n_new:
             self.n_new = min(2 * self.n_new, MOST_NEW)
+        room = square.most - self.n_new
+        is_kept = is_free | (self.age[members] <= YOUNG)
+        is_kept |= front.is_near(right[members], left[members])
+        if np.count_nonzero(is_kept) > room:
+            is_kept = is_free
+        if np.count_nonzero(is_kept) > room:
+            return False
         n_gone = len(members) - int(np.count_nonzero(is_kept))
-        if is_full or n_gone > GONE_SHARE * len(members):
+        if len(members) > room or n_gone > GONE_SHARE * len(members):
             square.keep(is_kept)
         is_out = np.ones(len(self.beta), dtype=bool)
         is_out[square.members] = False
@@ -188,39 +190,45 @@ class _Growth:
         self.arena.add_rows(rows, weight, self.image)
 
     def _report(self, violation: float, work: Work) -> None:
-        if self.pace.wants_report():
+        if self.pace.is_due():
             value = dual_objective(self.problem, self.beta, self.grad)
             self.pace.report(
-                Progress(
-                    n_iter=self.pace.n_iter,
-                    violation=violation,
-                    objective=value - float(work.gained[0]),
-                    n_active=len(self.square),
-                    cache_hits=self.arena.n_hits,
-                    cache_misses=self.arena.n_computed,
-                )
+                violation,
+                value - float(work.gained[0]),
+                len(self.square),
+                cache_hits=self.arena.n_hits,
+                cache_misses=self.arena.n_computed,
             )
 
     # The end.
 
-    def _settle(
-        self, grad: FloatVector, right: FloatVector, left: FloatVector
-    ) -> float:
+    def _settle(self, grad: FloatVector, right: FloatVector, left: FloatVector) -> float:
         """The violation in float64; where float32 may be wrong, slopes are replaced."""
         self.n_settles += 1
-        moved = float(np.abs(self.beta - self.exact_beta).sum())
-        doubt = 2.0 * self.arena.error * self.bound * moved
-        front = _Front(self.problem, right, left)
-        at = np.flatnonzero(front.is_within(right, left, doubt))
-        if len(at) > EXACT_SHARE * len(grad):
-            point = self.exact.at(self.beta.copy())
-            self.image = self.exact.image.copy()
-            self.exact_beta = self.beta.copy()
-            return point.violation
-        rows = np.unique(self.problem.row[at])
+        error = self._errors()[self.problem.row]
+        in_doubt = np.flatnonzero(
+            (right - error <= np.min(right + error))
+            | (left + error >= np.max(left - error))
+        )
+        if len(in_doubt) > EXACT_SHARE * len(grad):
+            return self._compute_all()
+        rows = np.unique(self.problem.row[in_doubt])
         weight = weight_of(self.problem, self.beta, self.gram.n)
         self.image[rows] = image_of(self.gram, weight, np.flatnonzero(weight), rows)
         return kkt_violation(self.problem, self.beta, self.grad)
+
+    def _errors(self) -> FloatVector:
+        """By how much each slope may be off, after all that moved since it was exact."""
+        moved = float(np.abs(self.beta - self.exact_beta).sum())
+        if moved == 0.0:
+            return np.zeros(self.gram.n)
+        return self.arena.errors * self.bound * moved
+
+    def _compute_all(self) -> float:
+        point = self.exact.at(self.beta.copy())
+        self.image = self.exact.image.copy()
+        self.exact_beta = self.beta.copy()
+        return point.violation
 
 
 class _Front:
@@ -243,15 +251,6 @@ class _Front:
         high = max(self.bottom, self.highest - NEAR_SHARE * self.violation)
         near: BoolVector = (right < low) | (left > high)
         return near
-
-    def is_within(
-        self, right: FloatVector, left: FloatVector, doubt: float
-    ) -> BoolVector:
-        """Who might be an extreme, if slopes are wrong by half of `doubt`."""
-        within: BoolVector = (right <= self.lowest + doubt) | (
-            left >= self.highest - doubt
-        )
-        return within
 
     def worst(
         self, right: FloatVector, left: FloatVector, among: IntVector, n: int

@@ -5,17 +5,17 @@ has nothing to save. What float32 rows leave to be done, sequential minimal opti
 does, in float64.
 """
 
-from dataclasses import replace
-
-from maxmargin.kernels.gram import Gram, RowsGram
+from maxmargin.kernels.gram import Gram, RowsGram, VectorGram
 from maxmargin.problems.dual import DualProblem, dual_gap, dual_objective, group_levels
 from maxmargin.solvers.descent import solve_smo
 from maxmargin.solvers.grow import Reached, grow
 from maxmargin.solvers.pace import Pace
-from maxmargin.solvers.result import Options, Solution, Status
+from maxmargin.solvers.result import Options, Solution
 
 METHODS = ("auto", "grow", "smo")
 MANY = 1500  # variables
+FEW = 300  # variables: below, all of K is quickly there
+DEAR = 1 << 18  # values of all samples: then rows are dear
 
 
 def solve(problem: DualProblem, gram: Gram, options: Options) -> Solution:
@@ -23,14 +23,13 @@ def solve(problem: DualProblem, gram: Gram, options: Options) -> Solution:
 
     See `solve_smo` for the parameters; `options.method` may choose.
     """
+    pace = Pace(options, len(problem.linear))
     if not _can_grow(problem, gram, options):
-        return solve_smo(problem, gram, options)
-    reached = grow(problem, gram, options, Pace(options, len(problem.linear)))
-    if reached.status is not None:
-        return _solution(problem, reached, options)
-    rest = replace(options, max_iter=options.max_iter)
-    found = solve_smo(problem._replace(start=reached.beta), gram, rest)
-    return replace(found, n_iter=found.n_iter + reached.n_iter)
+        return solve_smo(problem, gram, options, pace)
+    reached = grow(problem, gram, options, pace)
+    if reached.status is None:
+        return solve_smo(problem._replace(start=reached.beta), gram, options, pace)
+    return _solution(problem, reached, pace)
 
 
 def _can_grow(problem: DualProblem, gram: Gram, options: Options) -> bool:
@@ -38,18 +37,30 @@ def _can_grow(problem: DualProblem, gram: Gram, options: Options) -> bool:
         return False
     if isinstance(gram, RowsGram):  # a function that only knows whole rows
         return False
-    return options.method == "grow" or len(problem.linear) >= MANY
+    n, n_columns = len(problem.linear), _n_columns(gram)
+    is_large = n >= MANY or (n >= FEW and n * n_columns >= DEAR)
+    return options.method == "grow" or is_large
 
 
-def _solution(problem: DualProblem, reached: Reached, options: Options) -> Solution:
-    beta, grad = reached.beta, reached.grad
+def _n_columns(gram: Gram) -> int:
+    """Values that one kernel value is made of."""
+    return gram.rows.n_columns if isinstance(gram, VectorGram) else 1
+
+
+def _solution(problem: DualProblem, reached: Reached, pace: Pace) -> Solution:
+    beta, grad, violation, status, hits, misses = reached
+    assert status is not None
     levels = group_levels(problem, beta, grad)
+    objective = dual_objective(problem, beta, grad)
+    pace.report(violation, objective, len(beta), True, hits, misses)
     return Solution(
         beta=beta,
         level=levels,
-        status=reached.status or Status.CONVERGED,
-        n_iter=reached.n_iter,
-        violation=reached.violation,
-        objective=dual_objective(problem, beta, grad),
-        gap=dual_gap(problem, beta, grad, levels, options.tol),
+        status=status,
+        n_iter=pace.n_iter,
+        violation=violation,
+        objective=objective,
+        gap=dual_gap(problem, beta, grad, levels, pace.options.tol),
+        cache_hits=hits,
+        cache_misses=misses,
     )

@@ -12,12 +12,14 @@ DEFAULT_MAX_ITER = 100_000  # for max_iter=-1, in sweeps or Newton steps
 class Watch:
     """Counts iterations, keeps the limits, and tells the callback."""
 
-    def __init__(self, options: Options) -> None:
+    def __init__(
+        self, options: Options, default_max_iter: int = DEFAULT_MAX_ITER
+    ) -> None:
         self.options = options
         self.started = time.monotonic() if options.started is None else options.started
         self.max_iter = options.max_iter
         if self.max_iter < 0:
-            self.max_iter = DEFAULT_MAX_ITER
+            self.max_iter = default_max_iter
         self.n_iter = 0
         self.next_report = 0.0
 
@@ -38,19 +40,31 @@ class Watch:
         limit = self.options.time_limit
         return limit is not None and time.monotonic() - self.started > limit
 
+    def is_due(self) -> bool:
+        """Whether the callback wants to hear something now."""
+        is_heard = self.options.callback is not None
+        return is_heard and time.monotonic() >= self.next_report
+
     def report(
-        self, violation: float, objective: float, n_active: int, is_last: bool = False
+        self,
+        violation: float,
+        objective: float,
+        n_active: int,
+        is_last: bool = False,
+        cache_hits: int = 0,
+        cache_misses: int = 0,
     ) -> None:
         """Call the callback if it is time to."""
-        now = time.monotonic()
-        if self.options.callback is None or (now < self.next_report and not is_last):
+        if self.options.callback is None or not (is_last or self.is_due()):
             return
-        self.next_report = now + REPORT_SECONDS
+        self.next_report = time.monotonic() + REPORT_SECONDS
         self.options.callback(
             Progress(
                 n_iter=self.n_iter,
                 violation=violation,
                 objective=objective,
                 n_active=n_active,
+                cache_hits=cache_hits,
+                cache_misses=cache_misses,
             )
         )

@@ -13,6 +13,7 @@ from maxmargin.solvers.work import Work
 from maxmargin.typing import FloatVector, KernelMatrix
 
 SLICE = 256
+SINGLE = 4  # bytes of a float32
 
 
 @jit_fast
@@ -58,6 +59,25 @@ def best_pair_gain(
         slope = larger(grad[k] + fall[k] - lowest, 0.0)
         curvature = diagonal_i + diagonal[k] - 2.0 * np.float64(row_i[k])
         best = larger(best, slope * slope / larger(curvature, min_curvature))
+    return best
+
+
+@jit_fast
+def best_single_gain(
+    work_slice: tuple[FloatVector, FloatVector, FloatVector],
+    row_i: KernelMatrix,
+    lowest: float,
+    diagonal_i: float,
+    min_curvature: float,
+) -> float:
+    """The same where rows are in float32: a choice needs no more, and costs half."""
+    grad, fall, diagonal = work_slice
+    best, nothing, two = np.float32(0.0), np.float32(0.0), np.float32(2.0)
+    least = np.float32(min_curvature)
+    for k in range(grad.size):
+        slope = larger(np.float32(grad[k] + fall[k] - lowest), nothing)
+        curvature = np.float32(diagonal_i + diagonal[k]) - two * row_i[k]
+        best = larger(best, slope * slope / larger(curvature, least))
     return best
 
 
@@ -109,16 +129,16 @@ def second_order_partner(
     work: Work, row_i: KernelMatrix, i: int, g: int, lowest: float
 ) -> int:
     """The j of i's group with the largest gain."""
+    grad, fall, diagonal = work.grad, work.fall, work.diagonal
+    own, least = diagonal[i], work.min_curvature
     best, in_slice = -1.0, work.start[g]
     for s in range(work.start[g], work.start[g + 1], SLICE):
         e = min(s + SLICE, work.start[g + 1])
-        gain = best_pair_gain(
-            (work.grad[s:e], work.fall[s:e], work.diagonal[s:e]),
-            row_i[s:e],
-            lowest,
-            work.diagonal[i],
-            work.min_curvature,
-        )
+        near = grad[s:e], fall[s:e], diagonal[s:e]
+        if row_i.itemsize == SINGLE:
+            gain = float(best_single_gain(near, row_i[s:e], lowest, own, least))
+        else:
+            gain = best_pair_gain(near, row_i[s:e], lowest, own, least)
         if gain > best:
             best, in_slice = gain, s
     last = min(in_slice + SLICE, work.start[g + 1])

@@ -1,0 +1,179 @@
+"""How long does one library take for one kernel machine? Asked of a new process.
+
+`python -m benchmarks.kernel_worker` with a JSON argument prints a line of JSON with the
+time and the memory of a fit and, if asked, another one with what its answer is worth.
+Before the clock starts, a few hundred rows are fitted, and then all of them by a fit
+that is stopped at once (LIBSVM cannot be): both only load or compile what is needed.
+"""
+
+import ctypes
+import gc
+import json
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks import certificate
+from benchmarks.certificate import Answered, Fit, LargeGram
+from benchmarks.kernel_cases import CASES, Case, as_dense, prepare_split
+from benchmarks.libraries import LIBRARIES, read_fit
+from benchmarks.linear_memory import MEGABYTE, memory, reset_peak
+from benchmarks.processes import AT_LEISURE, READY
+from benchmarks.sets import Split
+
+OURS = "maxmargin"
+TOL = 1e-3
+PEER_CACHE = 1000  # megabytes; ours chooses its own
+WARM_ROWS = 300
+FEWEST_OF_A_CLASS = 10
+WARM_MOVES = 100
+SMALL_SECONDS = 1.0  # a small fit is repeated for this long, the best counts
+MOST_DENSE_FEATURES = 1000
+
+
+def work_here(order: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The lines that an order asks for."""
+    case = CASES[order["case"]]
+    split = prepare_split(case, Path(order["folder"]) if order["folder"] else None)
+    if order["is_dense"] and split.X.shape[1] <= MOST_DENSE_FEATURES:
+        split = as_dense(split)
+    fit = warmed_up(case, order["library"], split)
+    print(READY, flush=True)
+    if order["is_predicting"]:
+        yield time_prediction(fit(), split, order["repeat"])
+        return
+    model, found = timed(fit, is_small=case.group == "small")
+    yield found | {"rows": len(split.y), "features": split.X.shape[1]}
+    print(AT_LEISURE, flush=True)
+    if order["is_judged"]:
+        yield judge(case, model, split, is_certified=order["is_certified"])
+
+
+# The fit.
+
+
+def warmed_up(case: Case, library: str, split: Split) -> Callable[[], Any]:
+    """The fit, ready to be called, with everything loaded that it needs."""
+    prepare = LIBRARIES[library].prepare
+    settings = case.settings | {"machine": case.machine, "tol": TOL}
+    if not library.startswith(OURS):
+        settings["cache_size"] = PEER_CACHE
+    few = some_of(split.y, is_classified=case.machine == "SVC")
+    warm = [prepare(split.X[few], split.y[few], **settings)]
+    if library != "libsvm-official":
+        warm.append(prepare(split.X, split.y, max_iter=WARM_MOVES, **settings))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that it did not converge is known
+        for fit in warm:
+            fit().predict(split.X_test[:WARM_ROWS])
+    return prepare(split.X, split.y, **settings)
+
+
+def some_of(y: np.ndarray, *, is_classified: bool) -> np.ndarray:
+    """A few hundred rows, with some of every class."""
+    if not is_classified:
+        return np.arange(min(WARM_ROWS, len(y)))
+    labels = np.unique(y)
+    n_each = max(WARM_ROWS // len(labels), FEWEST_OF_A_CLASS)
+    return np.sort(np.concatenate([np.flatnonzero(y == k)[:n_each] for k in labels]))
+
+
+def timed(
+    fit: Callable[[], Any], *, is_small: bool
+) -> tuple[Any, dict[str, float | None]]:
+    """A fitted model, its seconds, and the growth and the height of the memory."""
+    before = settle_memory()
+    began = time.perf_counter()
+    model = fit()
+    seconds = time.perf_counter() - began
+    peak = memory("VmHWM") if before is not None else None
+    if is_small:
+        seconds = min(seconds, best_of_many(fit))
+    found = {"seconds": seconds, "growth_mb": None, "peak_mb": None}
+    if before is not None and peak is not None:
+        found["growth_mb"] = (peak - before) / MEGABYTE
+        found["peak_mb"] = peak / MEGABYTE
+    return model, found
+
+
+def settle_memory() -> int | None:
+    """Give free memory back and reset its highest mark; None where nobody can tell."""
+    gc.collect()
+    try:
+        ctypes.CDLL(None).malloc_trim(0)  # else a fit reuses what warming up left
+        return reset_peak()
+    except (OSError, AttributeError, TypeError):
+        return None
+
+
+def best_of_many(fit: Callable[[], Any]) -> float:
+    best, until = np.inf, time.perf_counter() + SMALL_SECONDS
+    while time.perf_counter() < until:
+        began = time.perf_counter()
+        fit()
+        best = min(best, time.perf_counter() - began)
+    return best
+
+
+def time_prediction(model: Any, split: Split, repeat: int) -> dict[str, float]:
+    """Rows a second, the best of `repeat`."""
+    model.predict(split.X_test[:WARM_ROWS])
+    taken = []
+    for _ in range(repeat):
+        began = time.perf_counter()
+        model.predict(split.X_test)
+        taken.append(time.perf_counter() - began)
+    n = len(split.y_test)
+    return {
+        "seconds": min(taken),
+        "rows": n,
+        "rows_per_second": n / min(taken),
+        "n_support": len(read_fit(model).support),
+    }
+
+
+# What the answer is worth.
+
+
+def judge(
+    case: Case, model: Any, split: Split, *, is_certified: bool
+) -> dict[str, float | None]:
+    """Objective and violation summed up in float64, and the score on the test rows."""
+    fit, settings = read_fit(model), dict(case.settings)
+    if settings["gamma"] == "scale":
+        settings["gamma"] = 1.0 / (split.X.shape[1] * split.X.var())
+    y = split.y
+    if case.machine == "SVC":
+        y = (y[:, None] == np.asarray(model.classes_)).argmax(axis=1)
+    gram = LargeGram(split.X, settings["gamma"])
+    boxes = certificate.boxes_of(Answered(case.machine, y, settings), fit, gram)
+    return {
+        "objective": sum(map(certificate.objective, boxes)),
+        "violation": max(map(certificate.violation, boxes)) if is_certified else None,
+        "n_support": count_support(fit),
+        "score": score(case.machine, model.predict(split.X_test), split.y_test),
+    }
+
+
+def count_support(fit: Fit) -> int:
+    """Rows with a coefficient that is not zero."""
+    return int((fit.coef != 0.0).any(axis=0).sum())
+
+
+def score(machine: str, found: np.ndarray, y: np.ndarray) -> float:
+    """Accuracy, R2, or the share of rows that are told to be outliers."""
+    if machine == "OneClassSVM":
+        return float(np.mean(found < 0))
+    if machine == "SVR":
+        return float(1.0 - np.square(found - y).sum() / np.square(y - y.mean()).sum())
+    return float(np.mean(found == y))
+
+
+if __name__ == "__main__":
+    for line in work_here(json.loads(sys.argv[1])):
+        print(json.dumps(line), flush=True)
