@@ -40,5 +40,6 @@ def assert_solved(
     assert solution.violation == pytest.approx(max(violation, 0.0), abs=noise)
     objective = naive.objective(solved._replace(kink=0.0))
     objective += float(problem.kink @ np.abs(beta))
-    parts = np.abs(beta) @ (0.5 * np.abs(solved.K) @ np.abs(beta) + np.abs(solved.linear))
+    size = np.abs(beta)
+    parts = size @ (0.5 * np.abs(solved.K) @ size + np.abs(solved.linear))
     assert abs(solution.objective - objective) <= precision * parts + noise

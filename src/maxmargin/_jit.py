@@ -226,12 +226,12 @@ def _call_llvm(name: str) -> Any:
 
 
 @_as_llvm("llvm.minnum")
-def smaller(a: float, b: float) -> float:
+def smaller(a: Any, b: Any) -> Any:
     """The smaller of two numbers, neither of them NaN; for jitted code."""
     return min(a, b)
 
 
 @_as_llvm("llvm.maxnum")
-def larger(a: float, b: float) -> float:
+def larger(a: Any, b: Any) -> Any:
     """The larger of two numbers, neither of them NaN; for jitted code."""
     return max(a, b)

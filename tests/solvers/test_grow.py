@@ -27,7 +27,13 @@ GROWING = [case for case in CASES if case.problem.n_groups <= 1]
 
 
 @pytest.fixture
-def few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def growing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even small problems do not begin with all variables as members."""
+    monkeypatch.setattr(grow, "WHOLE", 0)
+
+
+@pytest.fixture
+def few_at_a_time(growing: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rounds of four, so that small problems take many."""
     monkeypatch.setattr(grow, "FEWEST_NEW", 4)
 
@@ -64,13 +70,15 @@ def test_every_problem_of_the_zoo(case: Case, tol: float) -> None:
     assert_solved(case, solution, tol, precision=1e-5)
 
 
-@pytest.mark.parametrize("n_new", [4, 32, 1000])
+@pytest.mark.parametrize("n_new", [4, 32, None])  # None: all at once
 @pytest.mark.parametrize("C", [0.1, 1.0, 100.0])
 @every_machine
 def test_the_optimum_of_sequential_minimal_optimisation(
-    machine: str, C: float, n_new: int, monkeypatch: pytest.MonkeyPatch
+    machine: str, C: float, n_new: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(grow, "FEWEST_NEW", n_new)
+    if n_new is not None:
+        monkeypatch.setattr(grow, "WHOLE", 0)
+        monkeypatch.setattr(grow, "FEWEST_NEW", n_new)
     problem, X = posed(machine, C)
     gram = VectorGram(RBF(0.5), as_rows(X))
 
@@ -97,6 +105,7 @@ def test_other_kernels_and_sparse_rows(kernel_of: Any, is_sparse: bool) -> None:
     assert_solved(Case("", problem, gram), solution, 1e-3, precision=1e-6)
 
 
+@pytest.mark.usefixtures("growing")
 @pytest.mark.parametrize("n_bytes", [1, 4 * N * 10, 4 * N * 100, PLENTY])
 def test_little_memory_is_enough(n_bytes: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(grow, "FEWEST_NEW", 16)
@@ -108,8 +117,12 @@ def test_little_memory_is_enough(n_bytes: int, monkeypatch: pytest.MonkeyPatch) 
     assert_solved(Case("", problem, gram), solution, 1e-3, precision=1e-6)
 
 
+@pytest.mark.parametrize("whole", [0, 1000])
 @every_machine
-def test_threads_change_nothing(machine: str) -> None:
+def test_threads_change_nothing(
+    machine: str, whole: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(grow, "WHOLE", whole)
     problem, X = posed(machine, n=700)
     found = [
         solve(problem, VectorGram(RBF(0.5), as_rows(X), k), Options(method="grow"))
@@ -122,6 +135,7 @@ def test_threads_change_nothing(machine: str) -> None:
         assert found[0].objective == other.objective
 
 
+@pytest.mark.usefixtures("growing")
 def test_a_start_is_used() -> None:
     problem, X = posed("svc")
     gram = VectorGram(RBF(0.5), as_rows(X))
@@ -133,6 +147,7 @@ def test_a_start_is_used() -> None:
     assert np.array_equal(warm.beta, cold.beta)
 
 
+@pytest.mark.usefixtures("growing")
 def test_limits_are_kept_and_told() -> None:
     problem, X = posed("svc", 100.0)
     gram = VectorGram(RBF(0.5), as_rows(X))
@@ -166,10 +181,10 @@ def test_the_callback_hears_of_the_end() -> None:
 
 
 def test_large_problems_grow_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
-    problem, X = posed("svc")
+    problem, X = posed("svc", n=200)
     gram = VectorGram(RBF(0.5), as_rows(X))
     by_pairs = solve(problem, gram, Options())
-    monkeypatch.setattr(kernel, "MANY", N)
+    monkeypatch.setattr(kernel, "MANY", 200)
 
     by_growing = solve(problem, gram, Options())
 

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,12 @@ class BaseMachine(BaseEstimator):
 
     _rules = RULES
     _steps = "moves"  # what n_iter_ counts
+
+    @classmethod
+    @cache
+    def _get_param_names(cls):
+        """What scikit-learn asks for five times in a fit, read once."""
+        return super()._get_param_names()
 
     def fit(self, X, y, sample_weight=None):
         """Fit the machine; the class docstring states its problem.

@@ -37,9 +37,9 @@ PARAMETERS = {
     "of classes, for more than two classes.",
     "break_ties": "bool|Let the decision function settle ties between votes.",
     "random_state": "ignored|There for scikit-learn's sake; nothing here is random.",
-    "solver": "{'auto', 'grow', 'smo'}|'smo' is sequential minimal optimisation; 'grow' "
-    "runs it on a working set that grows to hold every free variable, and needs far "
-    "fewer kernel rows; 'auto' grows on large problems.",
+    "solver": "{'auto', 'grow', 'smo'}|'smo' is sequential minimal optimisation, "
+    "'grow' the same on a working set that grows to hold every free variable, with far "
+    "fewer kernel rows; 'auto' grows from 300 samples on.",
     "working_set": "{'second_order', 'first_order'}|Choose the pair to move by the "
     "decrease it promises, or by its violation alone.",
     "fit_intercept": "bool|Without an intercept the decision passes through the origin "

@@ -23,6 +23,7 @@ from maxmargin.estimators.kernel_inputs import (
 )
 from maxmargin.kernels.cache import default_cache_bytes
 from maxmargin.kernels.gram import Gram
+from maxmargin.kernels.memory import forget_spares
 from maxmargin.models import KernelSum, Machine, MatrixSum
 from maxmargin.models.expansion import Part
 from maxmargin.solvers import Options, Status, WorkingSet
@@ -56,7 +57,10 @@ class KernelMachine(BaseMachine):
         with one_blas_thread():
             kernel = resolve_kernel(self, training)
             gram = make_gram(self, kernel, training, self._n_threads())
-            fitted = self._solve(gram, targets, training)
+            try:
+                fitted = self._solve(gram, targets, training)
+            finally:
+                forget_spares()
         check_finite(np.append(fitted["_intercept_"], fitted["_dual_coef_"]))
         fitted["support_vectors_"] = _support_vectors(kernel, X, fitted["support_"])
         if training.is_sparse:

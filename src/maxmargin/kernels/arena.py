@@ -28,6 +28,8 @@ class Arena:
     def __init__(self, gram: Gram, n_bytes: int, n_threads: int) -> None:
         self.gram, self.n_threads = gram, n_threads
         self.single = gram.single()
+        if self.single is not None:
+            n_bytes -= self.single.values.nbytes
         n_slots = max(min(n_bytes // (ITEM_BYTES * gram.n), gram.n), 0)
         self.rows: KernelMatrix = np.empty((n_slots, gram.n), dtype=np.float32)
         self.slot = np.full(gram.n, NOBODY)
@@ -36,7 +38,6 @@ class Arena:
         self.was_needed = np.zeros(gram.n, dtype=bool)
         self.clock = self.n_used = self.n_computed = self.n_hits = 0
         self.everything = np.arange(gram.n)
-        self.room: KernelMatrix = np.empty(max(BLOCK_ENTRIES, gram.n), dtype=np.float32)
 
     @property
     def errors(self) -> FloatVector:
@@ -54,6 +55,14 @@ class Arena:
         wanted, place = np.unique(columns, return_inverse=True)
         values = gram_block(self.gram, rows, wanted, np.float32)
         return np.take(values, place, axis=1, out=out)
+
+    def fill_square(self, out: KernelMatrix) -> None:
+        """All of K."""
+        self.n_computed += self.gram.n
+        if self.single is not None:
+            self.single.fill_square(out)
+        else:
+            self.gram.fill(self.everything, self.everything, out)
 
     def add_rows(self, rows: IntVector, weight: FloatVector, out: FloatVector) -> None:
         """out += the weighted sum of these rows."""
@@ -90,7 +99,7 @@ class Arena:
         return [at[first : first + step] for first in range(0, len(at), step)]
 
     def _compute(self, rows: IntVector) -> KernelMatrix:
-        block = self.room[: len(rows) * self.gram.n].reshape(len(rows), -1)
+        block = np.empty((len(rows), self.gram.n), dtype=np.float32)
         self._fill(rows, block)
         return block
 

@@ -2,6 +2,7 @@
 
 import os
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -37,6 +38,7 @@ class RowCache(NamedTuple):
     n_misses: IntVector  # one number: rows that had to be waited for
 
 
+@cache
 def default_cache_bytes() -> int:
     """A quarter of the memory there is: the ceiling of cache_size="auto"."""
     try:

@@ -6,6 +6,7 @@ twice as many numbers in a vector. What is lost is known: the exponent
 :math:`\gamma(|x|^2 + |z|^2)`, and each of them is rounded.
 """
 
+import threading
 from functools import partial
 from itertools import pairwise
 
@@ -17,6 +18,7 @@ from maxmargin._threads import raise_if_stopped, run_all
 from maxmargin.data.rows import DenseRows
 from maxmargin.kernels.functions import RBF, Kernel
 from maxmargin.kernels.sums import add_rows
+from maxmargin.kernels.turning import copy_turned
 from maxmargin.typing import FloatVector, IntVector
 
 Singles = npt.NDArray[np.float32]
@@ -25,6 +27,7 @@ Side = tuple[Singles, Singles]  # rows, and their own part of the exponent
 ROUNDING = 2.0**-24
 LARGEST_EXPONENT = 100.0  # mean of gamma |x|²: beyond, float32 loses too much
 TILE_ROWS = TILE_COLUMNS = 512  # a tile of float32 fits the second-level cache
+WORTH_COPYING = 128  # columns from which a product costs more than a copy
 UNITS = 1.0  # times sqrt(d) roundings that a sum of d products may be off: seen 0.2
 
 LOG2_E = np.float32(1.4426950408889634)
@@ -42,6 +45,19 @@ def can_be_single(kernel: Kernel, rows: object) -> bool:
     if not isinstance(kernel, RBF) or not isinstance(rows, DenseRows):
         return False
     return kernel.gamma * float(rows.squared_norms().mean()) <= LARGEST_EXPONENT
+
+
+class _Rooms(threading.local):
+    """A tile for each thread: new memory would cost as much as what goes there."""
+
+    def __init__(self) -> None:
+        self.room = np.empty(TILE_ROWS * TILE_COLUMNS, dtype=np.float32)
+
+    def give(self, shape: tuple[int, int]) -> Singles:
+        return self.room[: shape[0] * shape[1]].reshape(shape)
+
+
+_rooms = _Rooms()
 
 
 class SingleRows:
@@ -68,6 +84,29 @@ class SingleRows:
         ]
         run_all(tasks, self.n_threads)
 
+    def fill_square(self, out: Singles) -> None:
+        """K between all rows; of long rows, half is computed and the rest copied."""
+        n = len(self.values)
+        is_copied = self.values.shape[1] >= WORTH_COPYING
+        tasks = [
+            partial(self._fill_both if is_copied else self._fill_own, out, (i, j))
+            for i in range(0, n, TILE_ROWS)
+            for j in range(i if is_copied else 0, n, TILE_COLUMNS)
+        ]
+        run_all(tasks, self.n_threads)
+
+    def _fill_own(self, out: Singles, corner: tuple[int, int]) -> None:
+        own = self.values, self.exponents
+        self._fill_tile(own, own, out, corner)
+
+    def _fill_both(self, out: Singles, corner: tuple[int, int]) -> None:
+        self._fill_own(out, corner)
+        if corner[0] != corner[1]:
+            top, left = corner
+            rows = top, min(top + TILE_ROWS, len(out))
+            columns = left, min(left + TILE_COLUMNS, len(out))
+            copy_turned(out, rows, columns, out, (left, top))
+
     def add_rows(self, rows: IntVector, weight: FloatVector, out: FloatVector) -> None:
         """out += the weighted sum of these rows, none of which is ever written out."""
         own = self.values[rows], self.exponents[rows]
@@ -87,7 +126,9 @@ class SingleRows:
             np.matmul(own[0][here], others[0], out=dots)
             _fill(dots, (own[1][here], others[1]), self.twice, tile, (0, 0))
             everyone = np.arange(len(tile))
-            add_rows(tile, everyone, weight[here], (0, len(others[1])), out[slice(*span)])
+            add_rows(
+                tile, everyone, weight[here], (0, len(others[1])), out[slice(*span)]
+            )
 
     def _fill_tile(
         self, own: Side, others: Side, out: Singles, corner: tuple[int, int]
@@ -95,7 +136,9 @@ class SingleRows:
         raise_if_stopped()
         i, j = corner
         here, there = slice(i, i + TILE_ROWS), slice(j, j + TILE_COLUMNS)
-        dots = own[0][here] @ others[0][there].T
+        a, b = own[0][here], others[0][there].T
+        dots = _rooms.give((len(a), b.shape[1]))
+        np.matmul(a, b, out=dots)
         _fill(dots, (own[1][here], others[1][there]), self.twice, out, corner)
 
 

@@ -14,7 +14,7 @@ def add_rows(
     span: tuple[int, int],
     out: FloatVector,
 ) -> None:
-    """out += the weighted sum of rows, within a span of columns, four rows at a time."""
+    """out += the weighted sum of rows in a span of columns, four rows at a time."""
     first, last = span
     near = out[first:last]
     n_fours = len(at) // 4 * 4

@@ -16,6 +16,8 @@ from maxmargin.kernels.gram import Gram
 from maxmargin.models.machine import Machine
 from maxmargin.typing import FloatMatrix, FloatVector, IntVector
 
+WORTH_THREADS = 1000  # samples: below, threads mostly wait for one another
+
 FitPair = Callable[[Gram, FloatVector, IntVector, int], Machine]
 
 
@@ -45,6 +47,8 @@ def fit_pairs(
         partial(_fit_one, gram, labels, fit_pair, pair, rows[k], k)
         for k, pair in enumerate(pairs)
     ]
+    if gram.n < WORTH_THREADS:
+        n_threads = 1
     return _gather(labels, rows, run_all(tasks, n_threads))
 
 

@@ -17,9 +17,9 @@ from maxmargin.kernels.gram import Gram
 from maxmargin.problems.dual import DualProblem, dual_gap, group_levels
 from maxmargin.solvers.coordinates import coordinate_epoch
 from maxmargin.solvers.gradient import Point, RunningGradient, check_finite
+from maxmargin.solvers.pace import Pace
 from maxmargin.solvers.pairs import CONVERGED, NEEDS_ROW, pair_epoch
 from maxmargin.solvers.polish import free_block, polish
-from maxmargin.solvers.pace import Pace
 from maxmargin.solvers.result import Options, Solution, Status, WorkingSet
 from maxmargin.solvers.rows_at_hand import RowsAtHand
 from maxmargin.solvers.shrinking import survivors

@@ -21,6 +21,7 @@ from maxmargin._threads import raise_if_stopped
 from maxmargin.kernels.arena import Arena
 from maxmargin.kernels.cache import hold_all
 from maxmargin.kernels.gram import Gram
+from maxmargin.kernels.memory import pass_on
 from maxmargin.kernels.source import no_source
 from maxmargin.problems.dual import (
     DualProblem,
@@ -31,13 +32,14 @@ from maxmargin.problems.dual import (
 )
 from maxmargin.solvers.coordinates import coordinate_epoch
 from maxmargin.solvers.gradient import RunningGradient, image_of, weight_of
-from maxmargin.solvers.pairs import CONVERGED, pair_epoch
 from maxmargin.solvers.pace import Pace
+from maxmargin.solvers.pairs import CONVERGED, pair_epoch
 from maxmargin.solvers.result import Options, Status, WorkingSet
 from maxmargin.solvers.square import Square
 from maxmargin.solvers.work import Work, gather_work
 from maxmargin.typing import BoolVector, FloatVector, IntVector
 
+WHOLE = 2500  # variables that are all members from the start
 FEWEST_NEW, MOST_NEW = 128, 2048  # members in a round
 NEW_SHARE = 32  # of the variables at a time, within the two limits
 STAYING = 0.5  # of the new members at a bound at most: then more are taken in
@@ -47,7 +49,11 @@ NEAR_SHARE = 0.5  # of the violation: who violates more is kept
 INNER = 0.1  # of the violation: how far a round goes
 INNER_TOL = 0.7  # of tol: how far the last one goes
 SQUARE_SHARE = 0.35  # of the memory, for the working set's own square
+NEAR = 10.0  # times tol: slopes that have drifted are computed afresh, here
+DRIFT = 1.0  # times tol, of an error that adds up at random
 MOST_SETTLES = 4  # float64 corrections, after which float32 is not enough
+EXPONENTIAL = 20  # what it costs, in products
+CHEAP = 1e8  # products: some milliseconds
 EXACT_SHARE = 0.5  # of the variables in doubt: then all of them are computed afresh
 
 
@@ -64,7 +70,11 @@ class Reached(NamedTuple):
 
 def grow(problem: DualProblem, gram: Gram, options: Options, pace: Pace) -> Reached:
     """Solve a problem with at most one equality, as far as float32 rows can."""
-    return _Growth(problem, gram, options, pace).run()
+    growth = _Growth(problem, gram, options, pace)
+    try:
+        return growth.run()
+    finally:
+        pass_on(growth.square.values)
 
 
 class _Growth:
@@ -90,6 +100,8 @@ class _Growth:
         self.exact_beta = self.beta.copy()
         self.age = np.zeros(n, dtype=np.intp)
         self.order = np.random.default_rng(0).permutation(n)  # who comes first in a tie
+        is_plain = np.array_equal(problem.row, np.arange(gram.n))
+        self.is_whole = is_plain and n <= min(WHOLE, self.square.most)
         self.n_new = int(np.clip(n // NEW_SHARE, FEWEST_NEW, MOST_NEW // 2))
         self.n_settles = 0
         self.epoch: Callable[..., tuple[int, int, float, int]] = (
@@ -115,6 +127,9 @@ class _Growth:
                 if self.n_settles > MOST_SETTLES:
                     return self._reached(violation, None)
                 continue
+            if front.violation <= NEAR * self.options.tol and self._is_drifting():
+                self._compute_all()
+                continue
             limit = self.pace.limit()
             if limit is not None:
                 violation = self._compute_all()
@@ -123,7 +138,8 @@ class _Growth:
             if not self._renew(front, right, left):
                 return self._reached(front.violation, None)
             work = self._gather(grad)
-            self._move(work, max(INNER * front.violation, INNER_TOL * self.options.tol))
+            inner = 0.0 if self.is_whole else INNER * front.violation
+            self._move(work, max(inner, INNER_TOL * self.options.tol))
             self._spread(work)
 
     def _reached(self, violation: float, status: Status | None) -> Reached:
@@ -138,6 +154,10 @@ class _Growth:
         False where the free variables alone are too many for the memory.
         """
         square, members = self.square, self.square.members
+        if self.is_whole:
+            if len(members) == 0:
+                square.add_all(self.arena)
+            return True
         is_free = is_interior(self.problem, self.beta)[members]
         self.age[members] = np.where(is_free, 0, self.age[members] + 1)
         n_rest = len(members) - int(np.count_nonzero(is_free))
@@ -185,6 +205,9 @@ class _Growth:
         members = self.square.members
         change = work.beta - self.beta[members]
         self.beta[members] = work.beta
+        if self.is_whole:
+            self.image = work.grad - self.problem.linear
+            return
         moved = np.flatnonzero(change)
         rows, weight = self.problem.row[members[moved]], change[moved]
         self.arena.add_rows(rows, weight, self.image)
@@ -202,7 +225,9 @@ class _Growth:
 
     # The end.
 
-    def _settle(self, grad: FloatVector, right: FloatVector, left: FloatVector) -> float:
+    def _settle(
+        self, grad: FloatVector, right: FloatVector, left: FloatVector
+    ) -> float:
         """The violation in float64; where float32 may be wrong, slopes are replaced."""
         self.n_settles += 1
         error = self._errors()[self.problem.row]
@@ -210,7 +235,7 @@ class _Growth:
             (right - error <= np.min(right + error))
             | (left + error >= np.max(left - error))
         )
-        if len(in_doubt) > EXACT_SHARE * len(grad):
+        if len(in_doubt) > EXACT_SHARE * len(grad) or self._is_cheap():
             return self._compute_all()
         rows = np.unique(self.problem.row[in_doubt])
         weight = weight_of(self.problem, self.beta, self.gram.n)
@@ -218,11 +243,23 @@ class _Growth:
         return kkt_violation(self.problem, self.beta, self.grad)
 
     def _errors(self) -> FloatVector:
-        """By how much each slope may be off, after all that moved since it was exact."""
+        """By how much each slope may be off, after all that moved since."""
         moved = float(np.abs(self.beta - self.exact_beta).sum())
         if moved == 0.0:
             return np.zeros(self.gram.n)
         return self.arena.errors * self.bound * moved
+
+    def _is_cheap(self) -> bool:
+        """Whether all slopes, and with them the objective, cost next to nothing."""
+        n_columns = getattr(getattr(self.gram, "rows", None), "n_columns", 1)
+        n_values = len(self.beta) * int(np.count_nonzero(self.beta))
+        return n_values * (n_columns + EXPONENTIAL) <= CHEAP
+
+    def _is_drifting(self) -> bool:
+        """Whether float32 has probably spoiled slopes by a good part of tol."""
+        moved = float(np.linalg.norm(self.beta - self.exact_beta))
+        typical = float(np.median(self.arena.errors)) * self.bound * moved
+        return typical > DRIFT * self.options.tol
 
     def _compute_all(self) -> float:
         point = self.exact.at(self.beta.copy())

@@ -5,7 +5,7 @@ has nothing to save. What float32 rows leave to be done, sequential minimal opti
 does, in float64.
 """
 
-from maxmargin.kernels.gram import Gram, RowsGram, VectorGram
+from maxmargin.kernels.gram import Gram, RowsGram
 from maxmargin.problems.dual import DualProblem, dual_gap, dual_objective, group_levels
 from maxmargin.solvers.descent import solve_smo
 from maxmargin.solvers.grow import Reached, grow
@@ -13,9 +13,7 @@ from maxmargin.solvers.pace import Pace
 from maxmargin.solvers.result import Options, Solution
 
 METHODS = ("auto", "grow", "smo")
-MANY = 1500  # variables
-FEW = 300  # variables: below, all of K is quickly there
-DEAR = 1 << 18  # values of all samples: then rows are dear
+MANY = 300  # variables: below, a polish to the last digits costs little
 
 
 def solve(problem: DualProblem, gram: Gram, options: Options) -> Solution:
@@ -37,14 +35,7 @@ def _can_grow(problem: DualProblem, gram: Gram, options: Options) -> bool:
         return False
     if isinstance(gram, RowsGram):  # a function that only knows whole rows
         return False
-    n, n_columns = len(problem.linear), _n_columns(gram)
-    is_large = n >= MANY or (n >= FEW and n * n_columns >= DEAR)
-    return options.method == "grow" or is_large
-
-
-def _n_columns(gram: Gram) -> int:
-    """Values that one kernel value is made of."""
-    return gram.rows.n_columns if isinstance(gram, VectorGram) else 1
+    return options.method == "grow" or len(problem.linear) >= MANY
 
 
 def _solution(problem: DualProblem, reached: Reached, pace: Pace) -> Solution:

@@ -9,10 +9,10 @@ import numpy as np
 from maxmargin._jit import jit
 from maxmargin.kernels.arena import Arena
 from maxmargin.kernels.memory import promised_square
+from maxmargin.kernels.turning import copy_turned
 from maxmargin.typing import BoolVector, IntVector, KernelMatrix
 
 STRIDED = 8  # what a value costs in a column, in values of a row
-TILE = 32  # rows and columns that are turned at once
 
 
 class Square:
@@ -43,29 +43,19 @@ class Square:
             _compact(self.values, kept)
             self.members = self.members[kept]
 
+    def add_all(self, arena: Arena) -> None:
+        """Every row of K is a member, in order; there is room for just these."""
+        self.members = np.arange(self.most)
+        arena.fill_square(self.values)
+
     def add(self, new: IntVector, row: IntVector, arena: Arena) -> None:
         """New members at the end; `row` is the Gram row of every variable."""
         n = len(self)
         self.members = np.concatenate((self.members, new))
+        m = len(self)
         block = arena.block(row[new], row[self.members])
-        _put(block, self.values, n)
-
-
-@jit
-def _put(block: KernelMatrix, values: KernelMatrix, n: int) -> None:
-    """Rows from n on, and the same values as columns, a small tile at a time."""
-    n_new, m = block.shape
-    for k in range(n_new):
-        row, own = values[n + k], block[k]
-        for j in range(m):
-            row[j] = own[j]
-    for top in range(0, n, TILE):
-        bottom = min(top + TILE, n)
-        for left in range(0, n_new, TILE):
-            for i in range(top, bottom):
-                row = values[i]
-                for k in range(left, min(left + TILE, n_new)):
-                    row[n + k] = block[k, i]
+        self.values[n:m, :m] = block
+        copy_turned(block, (0, len(new)), (0, n), self.values, (0, n))
 
 
 @jit

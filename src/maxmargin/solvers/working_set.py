@@ -78,7 +78,7 @@ def best_single_gain(
         slope = larger(np.float32(grad[k] + fall[k] - lowest), nothing)
         curvature = np.float32(diagonal_i + diagonal[k]) - two * row_i[k]
         best = larger(best, slope * slope / larger(curvature, least))
-    return best
+    return float(best)
 
 
 @jit
@@ -136,7 +136,7 @@ def second_order_partner(
         e = min(s + SLICE, work.start[g + 1])
         near = grad[s:e], fall[s:e], diagonal[s:e]
         if row_i.itemsize == SINGLE:
-            gain = float(best_single_gain(near, row_i[s:e], lowest, own, least))
+            gain = best_single_gain(near, row_i[s:e], lowest, own, least)
         else:
             gain = best_pair_gain(near, row_i[s:e], lowest, own, least)
         if gain > best:
