@@ -39,14 +39,14 @@ from maxmargin.solvers.square import Square
 from maxmargin.solvers.work import Work, gather_work
 from maxmargin.typing import BoolVector, FloatVector, IntVector
 
-WHOLE = 2500  # variables that are all members from the start
+WHOLE = 2000  # variables that are all members from the start
 FEWEST_NEW, MOST_NEW = 128, 2048  # members in a round
 NEW_SHARE = 32  # of the variables at a time, within the two limits
 STAYING = 0.5  # of the new members at a bound at most: then more are taken in
 YOUNG = 2  # rounds that a member at a bound is kept for
 GONE_SHARE = 0.15  # of the members at rest: fewer are not worth moving memory for
 NEAR_SHARE = 0.5  # of the violation: who violates more is kept
-INNER = 0.1  # of the violation: how far a round goes
+INNER, LOOSE_INNER = 0.1, 0.3  # of the violation: how far a cheap and a dear round go
 INNER_TOL = 0.7  # of tol: how far the last one goes
 SQUARE_SHARE = 0.35  # of the memory, for the working set's own square
 NEAR = 10.0  # times tol: slopes that have drifted are computed afresh, here
@@ -138,8 +138,7 @@ class _Growth:
             if not self._renew(front, right, left):
                 return self._reached(front.violation, None)
             work = self._gather(grad)
-            inner = 0.0 if self.is_whole else INNER * front.violation
-            self._move(work, max(inner, INNER_TOL * self.options.tol))
+            self._move_members(work, front.violation)
             self._spread(work)
 
     def _reached(self, violation: float, status: Status | None) -> Reached:
@@ -184,6 +183,18 @@ class _Growth:
         members = self.square.members
         work = gather_work(self.problem, members, self.beta, grad, self.diagonal)
         return work._replace(row=np.arange(len(members)))
+
+    def _move_members(self, work: Work, violation: float) -> None:
+        """Go as far as a round is worth: moves should not cost more than its rows."""
+        last = INNER_TOL * self.options.tol
+        if self.is_whole:
+            self._move(work, last)
+            return
+        before = self.pace.n_iter
+        self._move(work, max(LOOSE_INNER * violation, last))
+        n_met = (self.pace.n_iter - before) * len(self.square)
+        if 2 * n_met < self.n_new * len(self.beta):
+            self._move(work, max(INNER * violation, last))
 
     def _move(self, work: Work, tol: float) -> None:
         """Pairs of members move until they agree to `tol`, slice by slice."""
