@@ -13,6 +13,7 @@ from solved import assert_solved
 
 from maxmargin.data.rows import as_rows
 from maxmargin.kernels import RBF, Laplacian, Linear, Polynomial, VectorGram
+from maxmargin.kernels import arena as arenas
 from maxmargin.kernels.arena import Arena
 from maxmargin.kernels.gram import gram_block
 from maxmargin.problems import DualProblem, c_svc, epsilon_svr, one_class
@@ -181,12 +182,12 @@ def test_the_callback_hears_of_the_end() -> None:
 
 
 def test_large_problems_grow_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
-    problem, X = posed("svc", n=200)
+    problem, X = posed("svc", n=400)
     gram = VectorGram(RBF(0.5), as_rows(X))
-    by_pairs = solve(problem, gram, Options())
-    monkeypatch.setattr(kernel, "MANY", 200)
-
     by_growing = solve(problem, gram, Options())
+    monkeypatch.setattr(kernel, "MANY", 1000)
+
+    by_pairs = solve(problem, gram, Options())
 
     assert np.array_equal(by_pairs.beta, solve_as("smo", problem, gram).beta)
     assert np.array_equal(by_growing.beta, solve_as("grow", problem, gram).beta)
@@ -221,12 +222,14 @@ def test_members_come_and_go() -> None:
 @pytest.mark.parametrize("n_rows", [0, 5, 40, 60])
 @pytest.mark.parametrize("kernel_of", [RBF(0.5), Laplacian(0.5)])
 def test_sums_of_rows_do_not_depend_on_what_is_kept(
-    kernel_of: Any, n_rows: int
+    kernel_of: Any, n_rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(arenas, "NARROW", 0)
     _, X = posed("svc", n=60)
     gram = VectorGram(kernel_of, as_rows(X))
     K = gram_block(gram, np.arange(60), np.arange(60))
-    arena = Arena(gram, 4 * 60 * n_rows, 1)
+    copies = X.size * 4 if isinstance(kernel_of, RBF) else 0
+    arena = Arena(gram, copies + 4 * 60 * n_rows, 1)
     rng = np.random.default_rng(0)
     total, expected = np.zeros(60), np.zeros(60)
 
@@ -239,3 +242,14 @@ def test_sums_of_rows_do_not_depend_on_what_is_kept(
     np.testing.assert_allclose(total, expected, atol=1e-5)
     assert np.count_nonzero(arena.owner >= 0) <= n_rows
     assert (arena.n_hits > 0) == (n_rows > 0)
+
+
+def test_narrow_rows_are_never_kept() -> None:
+    _, X = posed("svc", n=60)
+    arena = Arena(VectorGram(RBF(0.5), as_rows(X)), PLENTY, 1)
+
+    for _ in range(3):
+        arena.add_rows(np.arange(10), np.ones(10), np.zeros(60))
+
+    assert arena.n_computed == 30
+    assert arena.rows.size == 0

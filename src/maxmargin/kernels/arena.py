@@ -2,7 +2,7 @@
 
 A sum of rows needs each of them once, in pieces that stay in the processor's cache: to
 keep them all would mostly be a way to fill memory. A row that is needed again is kept
-from then on.
+from then on, unless its values are so quickly computed that nothing is saved.
 """
 
 from functools import partial
@@ -19,6 +19,7 @@ SPAN = 4096  # columns summed at a time: their sums stay in the first-level cach
 ITEM_BYTES = 4  # of a float32
 ROUNDING = 2.0**-24  # of a value computed in float64 and kept in float32
 BLOCK_ENTRIES = 1 << 21  # kernel values of rows that are not kept: 8 MB
+NARROW = 64  # columns: computing a value costs no more than reading it from memory
 NEW_SHARE = 0.25  # of the slots, that rows may take from others in one call
 
 
@@ -29,7 +30,8 @@ class Arena:
         self.gram, self.n_threads = gram, n_threads
         self.single = gram.single()
         if self.single is not None:
-            n_bytes -= self.single.values.nbytes
+            is_narrow = self.single.values.shape[1] <= NARROW
+            n_bytes = 0 if is_narrow else n_bytes - self.single.values.nbytes
         n_slots = max(min(n_bytes // (ITEM_BYTES * gram.n), gram.n), 0)
         self.rows: KernelMatrix = np.empty((n_slots, gram.n), dtype=np.float32)
         self.slot = np.full(gram.n, NOBODY)

@@ -11,6 +11,7 @@ from maxmargin.solvers.descent import solve_smo
 from maxmargin.solvers.grow import Reached, grow
 from maxmargin.solvers.pace import Pace
 from maxmargin.solvers.result import Options, Solution
+from maxmargin.solvers.small import is_tiny, solve_tiny
 
 METHODS = ("auto", "grow", "smo")
 MANY = 300  # variables: below, a polish to the last digits costs little
@@ -22,6 +23,10 @@ def solve(problem: DualProblem, gram: Gram, options: Options) -> Solution:
     See `solve_smo` for the parameters; `options.method` may choose.
     """
     pace = Pace(options, len(problem.linear))
+    if options.method != "grow" and is_tiny(problem, options):
+        found = solve_tiny(problem, gram, options, pace)
+        if found is not None:
+            return found
     if not _can_grow(problem, gram, options):
         return solve_smo(problem, gram, options, pace)
     reached = grow(problem, gram, options, pace)

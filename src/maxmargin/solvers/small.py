@@ -1,0 +1,71 @@
+"""How is a tiny problem solved in a fraction of a millisecond? With nothing around it.
+
+All of K in float64, one call of compiled code to nearly the last digit, one look at the
+result. Cross-validation on small sets solves thousands of these.
+"""
+
+import numpy as np
+
+from maxmargin.kernels.cache import hold_all
+from maxmargin.kernels.gram import Gram, gram_block
+from maxmargin.kernels.source import no_source
+from maxmargin.problems.dual import (
+    DualProblem,
+    dual_gap,
+    dual_objective,
+    group_levels,
+    kkt_violation,
+)
+from maxmargin.solvers.coordinates import coordinate_epoch
+from maxmargin.solvers.pace import Pace
+from maxmargin.solvers.pairs import CONVERGED, pair_epoch
+from maxmargin.solvers.result import Options, Solution, Status, WorkingSet
+from maxmargin.solvers.work import gather_work
+
+MOST = 300  # variables
+SHARP = 1e-10  # violation, relative to the slopes at the start
+MOVES = 30  # per variable: who needs more, needs more than moves
+
+
+def is_tiny(problem: DualProblem, options: Options) -> bool:
+    """Whether a single call will do: nobody listens, and no limit is set."""
+    is_plain = options.callback is None and options.time_limit is None
+    is_plain = is_plain and options.max_iter < 0 and options.polish
+    return is_plain and len(problem.linear) < MOST and problem.n_groups <= 1
+
+
+def solve_tiny(
+    problem: DualProblem, gram: Gram, options: Options, pace: Pace
+) -> Solution | None:
+    """The solution to nearly the last digit, or None if moves do not get there."""
+    everything = np.arange(gram.n)
+    K = gram_block(gram, everything, everything)
+    if not np.isfinite(K).all():
+        return None
+    rows = K if np.array_equal(problem.row, everything) else K[:, problem.row]
+    diagonal, n = K.diagonal(), len(problem.linear)
+    grad = problem.start @ rows[problem.row] + problem.linear
+    work = gather_work(problem, np.arange(n), problem.start, grad, diagonal)
+    is_bound = not problem.is_free_of_equalities
+    epoch = pair_epoch if is_bound else coordinate_epoch
+    sharp = SHARP * max(1.0, float(np.abs(grad).max()))
+    is_second = options.working_set is WorkingSet.SECOND_ORDER
+    cache = hold_all(np.ascontiguousarray(rows))
+    why, made, _, _ = epoch(work, cache, no_source(), sharp, MOVES * n, is_second)
+    beta = work.beta
+    grad = beta @ rows[problem.row] + problem.linear
+    violation = kkt_violation(problem, beta, grad)
+    if why != CONVERGED or violation > options.tol:
+        return None
+    pace.n_iter += made
+    levels = group_levels(problem, beta, grad)
+    return Solution(
+        beta=beta,
+        level=levels,
+        status=Status.CONVERGED,
+        n_iter=made,
+        violation=violation,
+        objective=dual_objective(problem, beta, grad),
+        gap=dual_gap(problem, beta, grad, levels, options.tol),
+        cache_misses=gram.n,
+    )
