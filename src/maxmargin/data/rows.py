@@ -1,7 +1,8 @@
 """What is a training set once inside? Rows, dense or sparse, with the same verbs.
 
 Both layouts answer in float64, whatever they were given: kernel values are differences
-of large numbers, and float32 would lose them.
+of large numbers, and float32 would lose them. Who knows how much is lost may ask for
+their float32 copies.
 """
 
 from __future__ import annotations
@@ -9,21 +10,28 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from maxmargin._jit import jit, jit_fast
-from maxmargin.typing import FloatMatrix, FloatVector, IntVector
+from maxmargin.data.lanes import LANES, lane_zeros, row_times
+from maxmargin.typing import FloatMatrix, FloatVector, IntVector, KernelMatrix
 
 SMALL_CELLS = 1 << 22  # 32 MB written out
 DENSE_SHARE = 0.3  # of nonzero values: from here on zeros cost less than indices
 CITY_BLOCK, SQUARED = 1, 2  # powers of a distance
-GROUP = 8  # sparse rows met at once: eight float64 fill one cache line
+GROUP = 16  # sparse rows met at once: two vectors
 
 
 class DenseRows:
-    """Rows of a C-ordered float64 matrix."""
+    """Rows of a C-ordered matrix."""
 
-    def __init__(self, values: Any, norms: FloatVector | None = None) -> None:
-        self.values: FloatMatrix = np.ascontiguousarray(values, dtype=np.float64)
+    def __init__(
+        self,
+        values: Any,
+        norms: FloatVector | None = None,
+        dtype: DTypeLike = np.float64,
+    ) -> None:
+        self.values: FloatMatrix = np.ascontiguousarray(values, dtype=dtype)
         self._norms = norms
 
     def __len__(self) -> int:
@@ -33,9 +41,19 @@ class DenseRows:
     def n_columns(self) -> int:
         return int(self.values.shape[1])
 
+    @property
+    def n_values(self) -> int:
+        """Stored values."""
+        return int(self.values.size)
+
+    def single(self) -> DenseRows:
+        """The same rows in float32."""
+        return DenseRows(self.values, self.squared_norms(), np.float32)
+
     def take(self, index: IntVector | slice) -> DenseRows:
         """These rows alone."""
-        return DenseRows(self.values[index], self.squared_norms()[index])
+        norms = self.squared_norms()[index]
+        return DenseRows(self.values[index], norms, self.values.dtype)
 
     def centred_on(self, middle: FloatVector) -> DenseRows:
         """Rows minus `middle`: smaller norms, so less cancellation in distances."""
@@ -45,9 +63,9 @@ class DenseRows:
         """The mean row."""
         return self.values.mean(axis=0)
 
-    def dots(self, other: Any) -> FloatMatrix:
+    def dots(self, other: Any, out: KernelMatrix | None = None) -> KernelMatrix:
         """<x_i, z_j> for every row here and every row of `other`."""
-        return self.values @ other.values.T
+        return np.matmul(self.values, other.values.T, out=out)
 
     def squared_norms(self) -> FloatVector:
         """<x_i, x_i>, computed once."""
@@ -91,9 +109,10 @@ class SparseRows:
         parts: tuple[Any, Any, Any],
         n_columns: int,
         norms: FloatVector | None = None,
+        dtype: DTypeLike = np.float64,
     ) -> None:
         data, self.indices, self.indptr = parts
-        self.data: FloatVector = np.asarray(data, dtype=np.float64)
+        self.data: FloatVector = np.asarray(data, dtype=dtype)
         self.n_columns = n_columns
         self._norms = norms
 
@@ -105,19 +124,32 @@ class SparseRows:
         """data, indices, indptr."""
         return self.data, self.indices, self.indptr
 
+    @property
+    def n_values(self) -> int:
+        """Stored values."""
+        return int(self.indptr[-1] - self.indptr[0])
+
+    def single(self) -> SparseRows:
+        """The same rows in float32."""
+        return self._alike(self.parts, self.squared_norms(), np.float32)
+
+    def _alike(
+        self, parts: Any, norms: FloatVector, dtype: DTypeLike | None = None
+    ) -> SparseRows:
+        return SparseRows(parts, self.n_columns, norms, dtype or self.data.dtype)
+
     def take(self, index: IntVector | slice) -> SparseRows:
         """These rows alone."""
         norms = self.squared_norms()[index]
         if isinstance(index, slice):
             first, last, _ = index.indices(len(self))
             near = self.indptr[first : last + 1]
-            return SparseRows((self.data, self.indices, near), self.n_columns, norms)
+            return self._alike((self.data, self.indices, near), norms)
         first, n_values = self.indptr[index], np.diff(self.indptr)[index]
         indptr = np.zeros(len(index) + 1, dtype=self.indptr.dtype)
         np.cumsum(n_values, out=indptr[1:])
         where = np.arange(indptr[-1]) + np.repeat(first - indptr[:-1], n_values)
-        parts = self.data[where], self.indices[where], indptr
-        return SparseRows(parts, self.n_columns, norms)
+        return self._alike((self.data[where], self.indices[where], indptr), norms)
 
     def dense(self) -> DenseRows:
         """The same rows with their zeros written out."""
@@ -125,11 +157,11 @@ class SparseRows:
         _write_out(*self.parts, values)
         return DenseRows(values)
 
-    def dots(self, other: Any) -> FloatMatrix:
+    def dots(self, other: Any, out: KernelMatrix | None = None) -> KernelMatrix:
         """<x_i, z_j> for every row here and every row of `other`."""
-        out = np.zeros((len(self), len(other)))
-        buffer = np.zeros((self.n_columns, GROUP))
-        _sparse_dots(self.parts, other.parts, buffer, out)
+        if out is None:
+            out = np.empty((len(self), len(other)), dtype=self.data.dtype)
+        _sparse_dots(self.parts, other.parts, lane_zeros(self.n_columns, GROUP), out)
         return out
 
     def squared_norms(self) -> FloatVector:
@@ -177,8 +209,7 @@ def densify_if_better(rows: Rows) -> Rows:
     if isinstance(rows, DenseRows):
         return rows
     n_cells = len(rows) * rows.n_columns
-    n_values = int(rows.indptr[-1] - rows.indptr[0])
-    if n_cells <= SMALL_CELLS or n_values >= DENSE_SHARE * n_cells:
+    if n_cells <= SMALL_CELLS or rows.n_values >= DENSE_SHARE * n_cells:
         return rows.dense()
     return rows
 
@@ -261,16 +292,13 @@ def _sparse_dots(
 def _meet_all(
     b: tuple[FloatVector, IntVector, IntVector],
     buffer: FloatMatrix,
-    out: FloatMatrix,
+    out: KernelMatrix,
 ) -> None:
     """out[i, j] = <column i of buffer, row j of b>."""
-    data, indices, indptr = b
-    total = np.zeros(GROUP)
+    offset, total = np.zeros(GROUP), np.zeros(GROUP)
+    blocks = np.arange(GROUP // LANES)
     for j in range(out.shape[1]):
-        total[:] = 0.0
-        for p in range(indptr[j], indptr[j + 1]):
-            for k in range(GROUP):
-                total[k] += data[p] * buffer[indices[p], k]
+        row_times((b, j, 0.0), buffer, offset, blocks, total)
         for i in range(out.shape[0]):
             out[i, j] = total[i]
 

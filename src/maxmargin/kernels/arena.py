@@ -19,7 +19,7 @@ SPAN = 4096  # columns summed at a time: their sums stay in the first-level cach
 ITEM_BYTES = 4  # of a float32
 ROUNDING = 2.0**-24  # of a value computed in float64 and kept in float32
 BLOCK_ENTRIES = 1 << 21  # kernel values of rows that are not kept: 8 MB
-NARROW = 64  # columns: computing a value costs no more than reading it from memory
+NARROW = 64  # products in a value: then memory costs as much as computing it again
 NEW_SHARE = 0.25  # of the slots, that rows may take from others in one call
 
 
@@ -30,8 +30,8 @@ class Arena:
         self.gram, self.n_threads = gram, n_threads
         self.single = gram.single()
         if self.single is not None:
-            is_narrow = self.single.values.shape[1] <= NARROW
-            n_bytes = 0 if is_narrow else n_bytes - self.single.values.nbytes
+            is_narrow = self.single.products <= NARROW
+            n_bytes = 0 if is_narrow else n_bytes - self.single.n_bytes
         n_slots = max(min(n_bytes // (ITEM_BYTES * gram.n), gram.n), 0)
         self.rows: KernelMatrix = np.empty((n_slots, gram.n), dtype=np.float32)
         self.slot = np.full(gram.n, NOBODY)

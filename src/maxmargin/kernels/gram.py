@@ -101,7 +101,7 @@ class VectorGram:
         kernel, rows = self.kernel, self.rows
         if not can_be_single(kernel, rows):
             return None
-        assert isinstance(kernel, RBF) and isinstance(rows, DenseRows)
+        assert isinstance(kernel, RBF)
         return SingleRows(kernel, rows, self.n_threads)
 
     def take(self, index: IntVector) -> "VectorGram":

@@ -15,19 +15,20 @@ import numpy.typing as npt
 
 from maxmargin._jit import jit, smaller
 from maxmargin._threads import raise_if_stopped, run_all
-from maxmargin.data.rows import DenseRows
+from maxmargin.data.rows import DenseRows, Rows
 from maxmargin.kernels.functions import RBF, Kernel
 from maxmargin.kernels.sums import add_rows
 from maxmargin.kernels.turning import copy_turned
 from maxmargin.typing import FloatVector, IntVector
 
 Singles = npt.NDArray[np.float32]
-Side = tuple[Singles, Singles]  # rows, and their own part of the exponent
+Side = tuple[Rows, Singles]  # rows, and their own part of the exponent
 
 ROUNDING = 2.0**-24
 LARGEST_EXPONENT = 100.0  # mean of gamma |x|²: beyond, float32 loses too much
 TILE_ROWS = TILE_COLUMNS = 512  # a tile of float32 fits the second-level cache
-WORTH_COPYING = 128  # columns from which a product costs more than a copy
+SCATTERED = 8.0  # what a product costs in a sparse row, in products by BLAS
+WORTH_COPYING = 128  # products in a value: then a copy costs less
 UNITS = 1.0  # times sqrt(d) roundings that a sum of d products may be off: seen 0.2
 
 LOG2_E = np.float32(1.4426950408889634)
@@ -40,9 +41,9 @@ P2, P3, P4, P5 = (np.float32(1.0 / k) for k in (6.0, 24.0, 120.0, 720.0))
 P6 = np.float32(1.0 / 5040.0)
 
 
-def can_be_single(kernel: Kernel, rows: object) -> bool:
+def can_be_single(kernel: Kernel, rows: Rows) -> bool:
     """Whether float32 gives the kernel to nearly its own rounding."""
-    if not isinstance(kernel, RBF) or not isinstance(rows, DenseRows):
+    if not isinstance(kernel, RBF):
         return False
     return kernel.gamma * float(rows.squared_norms().mean()) <= LARGEST_EXPONENT
 
@@ -61,22 +62,31 @@ _rooms = _Rooms()
 
 
 class SingleRows:
-    """float32 copies of dense rows, and the Gaussian kernel between them."""
+    """float32 copies of rows, and the Gaussian kernel between them."""
 
-    def __init__(self, kernel: RBF, rows: DenseRows, n_threads: int) -> None:
-        self.values: Singles = rows.values.astype(np.float32)
+    def __init__(self, kernel: RBF, rows: Rows, n_threads: int) -> None:
+        self.rows, self.n_threads = rows.single(), n_threads
         norms = rows.squared_norms()
         self.exponents: Singles = (-kernel.gamma * norms).astype(np.float32)
         self.twice = np.float32(2.0 * kernel.gamma)
-        self.n_threads = n_threads
-        self.errors = _errors(kernel.gamma * norms, rows.n_columns)
+        n_terms = rows.n_values / len(rows)
+        self.errors = _errors(kernel.gamma * norms, n_terms)
+        is_dense = isinstance(rows, DenseRows)
+        self.products = n_terms if is_dense else SCATTERED * n_terms  # in one value
+
+    @property
+    def n_bytes(self) -> int:
+        """Memory that the copies take."""
+        return self.rows.n_values * self.exponents.itemsize
+
+    def _take(self, index: IntVector | slice) -> Side:
+        return self.rows.take(index), self.exponents[index]
 
     def fill(self, rows: IntVector, columns: IntVector | None, out: Singles) -> None:
         """K between these rows and columns; None is all columns."""
-        own = self.values[rows], self.exponents[rows]
-        others = self.values, self.exponents
+        own, others = self._take(rows), (self.rows, self.exponents)
         if columns is not None:
-            others = self.values[columns], self.exponents[columns]
+            others = self._take(columns)
         tasks = [
             partial(self._fill_tile, own, others, out, (i, j))
             for j in range(0, len(others[0]), TILE_COLUMNS)
@@ -86,8 +96,8 @@ class SingleRows:
 
     def fill_square(self, out: Singles) -> None:
         """K between all rows; of long rows, half is computed and the rest copied."""
-        n = len(self.values)
-        is_copied = self.values.shape[1] >= WORTH_COPYING
+        n = len(self.rows)
+        is_copied = self.products >= WORTH_COPYING
         tasks = [
             partial(self._fill_both if is_copied else self._fill_own, out, (i, j))
             for i in range(0, n, TILE_ROWS)
@@ -96,7 +106,7 @@ class SingleRows:
         run_all(tasks, self.n_threads)
 
     def _fill_own(self, out: Singles, corner: tuple[int, int]) -> None:
-        own = self.values, self.exponents
+        own = self.rows, self.exponents
         self._fill_tile(own, own, out, corner)
 
     def _fill_both(self, out: Singles, corner: tuple[int, int]) -> None:
@@ -109,7 +119,7 @@ class SingleRows:
 
     def add_rows(self, rows: IntVector, weight: FloatVector, out: FloatVector) -> None:
         """out += the weighted sum of these rows, none of which is ever written out."""
-        own = self.values[rows], self.exponents[rows]
+        own = self._take(rows)
         ends = [*range(0, len(out), TILE_COLUMNS), len(out)]
         tasks = [partial(self._add, own, weight, span, out) for span in pairwise(ends)]
         run_all(tasks, self.n_threads)
@@ -117,18 +127,16 @@ class SingleRows:
     def _add(
         self, own: Side, weight: FloatVector, span: tuple[int, int], out: FloatVector
     ) -> None:
-        others = self.values[slice(*span)].T, self.exponents[slice(*span)]
-        room = np.empty((2, TILE_ROWS, span[1] - span[0]), dtype=np.float32)
+        near, width = out[slice(*span)], span[1] - span[0]
+        others = self._take(slice(*span))
+        room = np.empty((2, TILE_ROWS, width), dtype=np.float32)
         for i in range(0, len(weight), TILE_ROWS):
             raise_if_stopped()
             here = slice(i, min(i + TILE_ROWS, len(weight)))
             dots, tile = room[:, : here.stop - i]
-            np.matmul(own[0][here], others[0], out=dots)
+            own[0].take(here).dots(others[0], out=dots)
             _fill(dots, (own[1][here], others[1]), self.twice, tile, (0, 0))
-            everyone = np.arange(len(tile))
-            add_rows(
-                tile, everyone, weight[here], (0, len(others[1])), out[slice(*span)]
-            )
+            add_rows(tile, np.arange(len(tile)), weight[here], (0, width), near)
 
     def _fill_tile(
         self, own: Side, others: Side, out: Singles, corner: tuple[int, int]
@@ -136,19 +144,19 @@ class SingleRows:
         raise_if_stopped()
         i, j = corner
         here, there = slice(i, i + TILE_ROWS), slice(j, j + TILE_COLUMNS)
-        a, b = own[0][here], others[0][there].T
-        dots = _rooms.give((len(a), b.shape[1]))
-        np.matmul(a, b, out=dots)
+        a, b = own[0].take(here), others[0].take(there)
+        dots = _rooms.give((len(a), len(b)))
+        a.dots(b, out=dots)
         _fill(dots, (own[1][here], others[1][there]), self.twice, out, corner)
 
 
-def _errors(exponents: FloatVector, n_columns: int) -> FloatVector:
+def _errors(exponents: FloatVector, n_terms: float) -> FloatVector:
     """How far kernel values of each row may be off.
 
     The exponent of a pair is off by a multiple of its two terms a + b; but where b is
     much larger than a, the value itself is nearly 0: (a + b) K is at most 3 a + 3.
     """
-    terms = 2.0 + UNITS * np.sqrt(n_columns)  # two norms rounded, and a sum of products
+    terms = 2.0 + UNITS * np.sqrt(n_terms)  # two norms rounded, and a sum of products
     return ROUNDING * (4.0 + terms * (3.0 * exponents + 3.0))
 
 
