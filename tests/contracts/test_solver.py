@@ -69,7 +69,11 @@ def name_of(case: Case) -> str:
 def options(variant: tuple[WorkingSet, bool, int]) -> Options:
     working_set, shrinking, cache_bytes = variant
     return Options(
-        tol=TOL, working_set=working_set, shrinking=shrinking, cache_bytes=cache_bytes
+        method="smo",
+        tol=TOL,
+        working_set=working_set,
+        shrinking=shrinking,
+        cache_bytes=cache_bytes,
     )
 
 
@@ -105,7 +109,7 @@ def test_start_from_any_feasible_point(case: Case) -> None:
     start = project_start(case.problem, somewhere)
     problem = case.problem._replace(start=start)
 
-    solution = solve(problem, case.gram, Options(tol=TOL))
+    solution = solve(problem, case.gram, Options(method="smo", tol=TOL))
 
     assert_solved(case._replace(problem=problem), solution)
     if zoo.is_convex(case):
@@ -118,7 +122,7 @@ def test_start_from_the_solution_needs_no_moves(case: Case) -> None:
     cold = solved_by(case.name, VARIANTS[-1])
     warm_problem = case.problem._replace(start=cold.beta)
 
-    warm = solve(warm_problem, case.gram, Options(tol=1e-5, polish=False))
+    warm = solve(warm_problem, case.gram, Options(method="smo", tol=1e-5, polish=False))
 
     assert_solved(case._replace(problem=warm_problem), warm, 1e-5)
     assert warm.n_iter == 0
@@ -136,7 +140,7 @@ def talkative(monkeypatch: pytest.MonkeyPatch) -> None:
 def watched(case: Case, **more: Any) -> tuple[Solution, list[Progress]]:
     """Solve, and return all that the callback was told."""
     told: list[Progress] = []
-    chosen = replace(Options(tol=TOL), callback=told.append, **more)
+    chosen = replace(Options(method="smo", tol=TOL), callback=told.append, **more)
     return solve(case.problem, case.gram, chosen), told
 
 
@@ -168,7 +172,9 @@ def hard_case(n: int = 300, C: float = 100.0) -> Case:
 )
 @pytest.mark.parametrize("max_iter", [0, 1, 3])
 def test_max_iter_is_kept_and_told(case: Case, max_iter: int) -> None:
-    solution = solve(case.problem, case.gram, Options(tol=TOL, max_iter=max_iter))
+    solution = solve(
+        case.problem, case.gram, Options(method="smo", tol=TOL, max_iter=max_iter)
+    )
 
     solved = zoo.stated(case.problem, case.gram, solution.beta, solution.level)
     assert solution.status is Status.MAX_ITER
@@ -180,7 +186,9 @@ def test_max_iter_is_kept_and_told(case: Case, max_iter: int) -> None:
 def test_time_limit_is_kept_and_told() -> None:
     case = hard_case()
 
-    solution = solve(case.problem, case.gram, Options(tol=TOL, time_limit=1e-9))
+    solution = solve(
+        case.problem, case.gram, Options(method="smo", tol=TOL, time_limit=1e-9)
+    )
 
     assert solution.status is Status.TIME_LIMIT
     assert solution.violation > TOL
@@ -191,7 +199,7 @@ def test_limit_met_at_the_optimum_is_no_limit() -> None:
     best = solved_by(case.name, VARIANTS[-1]).beta
     problem = case.problem._replace(start=best)
 
-    solution = solve(problem, case.gram, Options(tol=1e-5, max_iter=0))
+    solution = solve(problem, case.gram, Options(method="smo", tol=1e-5, max_iter=0))
 
     assert solution.status is Status.CONVERGED
 
@@ -199,7 +207,7 @@ def test_limit_met_at_the_optimum_is_no_limit() -> None:
 def test_tolerance_below_rounding_ends_with_a_reason() -> None:
     case = hard_case(60, C=1e6)
 
-    solution = solve(case.problem, case.gram, Options(tol=1e-300))
+    solution = solve(case.problem, case.gram, Options(method="smo", tol=1e-300))
 
     assert solution.status is Status.PRECISION_LIMIT
     assert solution.violation < 1e-3
@@ -211,15 +219,21 @@ def test_error_in_a_callback_is_not_lost() -> None:
 
     case = CASES[0]
     with pytest.raises(ZeroDivisionError, match="from the callback"):
-        solve(case.problem, case.gram, Options(callback=fail))
+        solve(case.problem, case.gram, Options(method="smo", callback=fail))
 
 
 def test_two_rows_of_cache_are_counted() -> None:
     case = CASES[0]
 
-    few = solve(case.problem, case.gram, Options(tol=TOL, cache_bytes=TWO_ROWS))
-    many = solve(case.problem, case.gram, Options(tol=TOL))
-    held = solve(case.problem, MatrixGram(zoo.matrix_of(case.gram)), Options(tol=TOL))
+    few = solve(
+        case.problem, case.gram, Options(method="smo", tol=TOL, cache_bytes=TWO_ROWS)
+    )
+    many = solve(case.problem, case.gram, Options(method="smo", tol=TOL))
+    held = solve(
+        case.problem,
+        MatrixGram(zoo.matrix_of(case.gram)),
+        Options(method="smo", tol=TOL),
+    )
 
     assert few.cache_misses > zoo.N >= many.cache_misses > 0
     assert held.cache_misses == 0
@@ -246,7 +260,7 @@ def shrinkable() -> list[Case]:
 @pytest.mark.usefixtures("talkative")
 @pytest.mark.parametrize("case", shrinkable(), ids=name_of)
 def test_shrinking_happens_and_changes_nothing(case: Case) -> None:
-    small: dict[str, Any] = {"cache_bytes": 1 << 20, "method": "smo"}
+    small = {"cache_bytes": 1 << 20}
     shrunk, told = watched(case, **small)
     whole, told_whole = watched(case, shrinking=False, **small)
 
@@ -265,7 +279,7 @@ def test_shrinking_happens_with_the_default_cache() -> None:
     X, y, _ = zoo.draw(n)
     case = Case("large", c_svc(y, zoo.ones(n, 0.5)), zoo.gram_of(RBF(0.5), X))
 
-    solution, told = watched(case, method="smo")
+    solution, told = watched(case)
 
     assert min(progress.n_active for progress in told) < 0.9 * n
     assert_solved(case, solution)
@@ -297,7 +311,9 @@ def test_rows_become_float64_where_rounding_could_be_seen(
     X, y, _ = zoo.draw(n)
     case = Case("large C", c_svc(y, zoo.ones(n, 1e5)), zoo.gram_of(RBF(0.5), X))
 
-    solution = solve(case.problem, case.gram, Options(tol=TOL, cache_bytes=1 << 18))
+    solution = solve(
+        case.problem, case.gram, Options(method="smo", tol=TOL, cache_bytes=1 << 18)
+    )
 
     assert precisions[0] == np.float32
     assert precisions[-1] == np.float64
@@ -309,7 +325,9 @@ def test_rows_stay_float32_where_rounding_cannot_matter(precisions: list[Any]) -
     X, y, _ = zoo.draw(n)
     case = Case("small C", c_svc(y, zoo.ones(n, 0.1)), zoo.gram_of(RBF(0.5), X))
 
-    solution = solve(case.problem, case.gram, Options(tol=1e-3, cache_bytes=1 << 18))
+    solution = solve(
+        case.problem, case.gram, Options(method="smo", tol=1e-3, cache_bytes=1 << 18)
+    )
 
     assert set(precisions) == {np.dtype(np.float32)}
     assert_solved(case, solution, 1e-3)
@@ -321,7 +339,9 @@ def test_kernel_values_beyond_float32_are_solved_in_float64(
     gram = zoo.gram_of(Linear(), 1e20 * zoo.APART)
     case = Case("huge", c_svc(zoo.Y, zoo.ones()), gram)
 
-    solution = solve(case.problem, case.gram, Options(tol=1e-3, cache_bytes=1))
+    solution = solve(
+        case.problem, case.gram, Options(method="smo", tol=1e-3, cache_bytes=1)
+    )
 
     assert precisions[-1] == np.float64
     assert_solved(case, solution, 1e-3)

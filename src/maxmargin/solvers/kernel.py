@@ -23,7 +23,7 @@ def solve(problem: DualProblem, gram: Gram, options: Options) -> Solution:
     See `solve_smo` for the parameters; `options.method` may choose.
     """
     pace = Pace(options, len(problem.linear))
-    if options.method != "grow" and is_tiny(problem, options):
+    if options.method == "auto" and is_tiny(problem, options):
         found = solve_tiny(problem, gram, options, pace)
         if found is not None:
             return found

@@ -28,10 +28,15 @@ MOVES = 30  # per variable: who needs more, needs more than moves
 
 
 def is_tiny(problem: DualProblem, options: Options) -> bool:
-    """Whether a single call will do: nobody listens, and no limit is set."""
+    """Whether a single call will do: nobody listens, and no limit is set.
+
+    A one-class machine has no linear part, and samples on its very boundary: only the
+    polish tells these from outliers.
+    """
     is_plain = options.callback is None and options.time_limit is None
     is_plain = is_plain and options.max_iter < 0 and options.polish
-    return is_plain and len(problem.linear) < MOST and problem.n_groups <= 1
+    is_small = len(problem.linear) < MOST and problem.n_groups <= 1
+    return is_plain and is_small and bool(problem.linear.any())
 
 
 def solve_tiny(
