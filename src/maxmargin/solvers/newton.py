@@ -37,7 +37,7 @@ class Goal(NamedTuple):
     """How far a descent must go."""
 
     apart: float  # w from Xᵀt, relative to w
-    gap: float  # relative, between w and t
+    gap: float  # relative, between w and t; inf: any
     reach: float  # how far the next step would move any decision value; inf: any
 
 
@@ -62,7 +62,7 @@ def minimise(
         if status is not None or size == 0.0:
             return Minimum(w, z, t, gradient, status)
         value = primal_objective(problem, w, z)
-        is_near = 0.5 * size <= goal.gap * abs(value)
+        is_near = goal.gap == np.inf or 0.5 * size <= goal.gap * abs(value)
         is_near = is_near and distance_apart(problem, gradient, w, t) <= goal.apart
         if is_near and goal.reach == np.inf:
             return Minimum(w, z, t, gradient, None)
