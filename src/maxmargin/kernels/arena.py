@@ -12,12 +12,12 @@ import numpy as np
 from maxmargin._threads import run_all
 from maxmargin.kernels.cache import NOBODY
 from maxmargin.kernels.gram import Gram, gram_block
+from maxmargin.kernels.single import ROUNDING
 from maxmargin.kernels.sums import add_rows
 from maxmargin.typing import FloatVector, IntVector, KernelMatrix
 
 SPAN = 4096  # columns summed at a time: their sums stay in the first-level cache
 ITEM_BYTES = 4  # of a float32
-ROUNDING = 2.0**-24  # of a value computed in float64 and kept in float32
 BLOCK_ENTRIES = 1 << 21  # kernel values of rows that are not kept: 8 MB
 NARROW = 64  # products in a value: then memory costs as much as computing it again
 NEW_SHARE = 0.25  # of the slots, that rows may take from others in one call

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from maxmargin._jit import jit, smaller
 from maxmargin._threads import raise_if_stopped, run_all
+from maxmargin.data.design import SCATTERED
 from maxmargin.data.rows import DenseRows, Rows
 from maxmargin.kernels.functions import RBF, Kernel
 from maxmargin.kernels.sums import add_rows
@@ -24,10 +25,9 @@ from maxmargin.typing import FloatVector, IntVector
 Singles = npt.NDArray[np.float32]
 Side = tuple[Rows, Singles]  # rows, and their own part of the exponent
 
-ROUNDING = 2.0**-24
+ROUNDING = 2.0**-24  # relative, of a float32
 LARGEST_EXPONENT = 100.0  # mean of gamma |x|²: beyond, float32 loses too much
 TILE_ROWS = TILE_COLUMNS = 512  # a tile of float32 fits the second-level cache
-SCATTERED = 8.0  # what a product costs in a sparse row, in products by BLAS
 WORTH_COPYING = 128  # products in a value: then a copy costs less
 UNITS = 1.0  # times sqrt(d) roundings that a sum of d products may be off: seen 0.2
 

@@ -14,15 +14,9 @@ from maxmargin.data.design import Design
 from maxmargin.data.rows import DenseRows
 from maxmargin.kernels.functions import Linear
 from maxmargin.kernels.gram import Gram, VectorGram
-from maxmargin.problems.dual import (
-    DualProblem,
-    dual_gap,
-    dual_objective,
-    group_levels,
-    kkt_violation,
-    project_start,
-)
+from maxmargin.problems.dual import DualProblem, project_start
 from maxmargin.problems.linear import LinearProblem, Loss
+from maxmargin.solvers.gradient import make_point, solution_at
 from maxmargin.solvers.linear import MOST_FORMED, solve_linear
 from maxmargin.solvers.result import Options, Solution, Status
 from maxmargin.typing import FloatVector
@@ -48,10 +42,10 @@ def solve_by_weights(
     weight = design.transposed_times(beta)
     if linear.is_intercept_free:
         weight[-1] = 0.0
-    solution = _solution(problem, beta, design.times(weight), options)
-    if solution.violation > options.tol:
+    point = make_point(problem, beta, design.times(weight) + problem.linear)
+    if point.violation > options.tol:
         return None
-    return replace(solution, n_iter=found.n_iter)
+    return solution_at(problem, point, Status.CONVERGED, options.tol, found.n_iter)
 
 
 def _settled(problem: DualProblem, beta: FloatVector) -> FloatVector:
@@ -96,19 +90,3 @@ def _matrix(gram: VectorGram) -> FloatVector | sp.csr_array:
     if isinstance(rows, DenseRows):
         return rows.values
     return sp.csr_array(rows.parts, shape=(len(rows), rows.n_columns))
-
-
-def _solution(
-    problem: DualProblem, beta: FloatVector, z: FloatVector, options: Options
-) -> Solution:
-    grad = z + problem.linear
-    levels = group_levels(problem, beta, grad)
-    return Solution(
-        beta=beta,
-        level=levels,
-        status=Status.CONVERGED,
-        n_iter=0,
-        violation=kkt_violation(problem, beta, grad),
-        objective=dual_objective(problem, beta, grad),
-        gap=dual_gap(problem, beta, grad, levels, options.tol),
-    )

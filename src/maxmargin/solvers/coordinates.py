@@ -5,22 +5,31 @@ gradient is kept up to date with a row of K per step (Hsieh et al., ICML 2008, f
 idea; with a maintained gradient the variable with the largest gain can be chosen).
 """
 
+from collections.abc import Callable
+
 import numpy as np
 
 from maxmargin._jit import jit, jit_fast, larger
 from maxmargin.kernels.cache import NOBODY, RowCache
 from maxmargin.kernels.source import RowSource
+from maxmargin.problems.dual import DualProblem
 from maxmargin.solvers.pairs import (
     CONVERGED,
     NEEDS_ROW,
     OUT_OF_MOVES,
     obtain_row,
+    pair_epoch,
     stop_above,
     stop_below,
 )
 from maxmargin.solvers.work import Work, set_mask
 from maxmargin.solvers.working_set import SLICE, add_row
 from maxmargin.typing import FloatVector
+
+
+def epoch_of(problem: DualProblem) -> Callable[..., tuple[int, int, float, int]]:
+    """The compiled moves for a problem: of pairs, where an equality binds variables."""
+    return coordinate_epoch if problem.is_free_of_equalities else pair_epoch
 
 
 @jit

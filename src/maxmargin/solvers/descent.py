@@ -7,18 +7,23 @@ Lin 2005; Joachims 1998 for shrinking.)
 """
 
 import time
-from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from maxmargin._threads import raise_if_stopped
 from maxmargin.kernels.gram import Gram
-from maxmargin.problems.dual import DualProblem, dual_gap, group_levels
-from maxmargin.solvers.coordinates import coordinate_epoch
-from maxmargin.solvers.gradient import Point, RunningGradient, check_finite
+from maxmargin.problems.dual import DualProblem
+from maxmargin.solvers.coordinates import epoch_of
+from maxmargin.solvers.gradient import (
+    Point,
+    RunningGradient,
+    check_finite,
+    solution_at,
+)
 from maxmargin.solvers.pace import Pace
-from maxmargin.solvers.pairs import CONVERGED, NEEDS_ROW, pair_epoch
+from maxmargin.solvers.pairs import CONVERGED, NEEDS_ROW
 from maxmargin.solvers.polish import free_block, polish
 from maxmargin.solvers.result import Options, Solution, Status, WorkingSet
 from maxmargin.solvers.rows_at_hand import RowsAtHand
@@ -93,9 +98,7 @@ class _Descent:
         self.moves_between_leaps = LEAP_AFTER * n
         self.next_leap = pace.n_iter + self.moves_between_leaps
         self.was_unshrunk = False
-        self.epoch: Callable[..., tuple[int, int, float, int]] = (
-            coordinate_epoch if problem.is_free_of_equalities else pair_epoch
-        )
+        self.epoch = epoch_of(problem)
         self.diagonal = gram.diagonal()
         check_finite(self.diagonal)
         self.bound = gram.bound()
@@ -320,19 +323,12 @@ class _Descent:
 
     def solution(self, status: Status, order: IntVector) -> Solution:
         """The result in the caller's order of variables."""
-        point, tol = self.point, self.options.tol
+        point, pace = self.point, self.pace
         self._report(point.violation, is_last=True)
-        levels = group_levels(self.problem, point.beta, point.grad)
+        counts = self.rows.n_hits, self.rows.n_misses
+        found = solution_at(
+            self.problem, point, status, self.options.tol, pace.n_iter, counts
+        )
         beta = np.empty_like(point.beta)
         beta[order] = point.beta
-        return Solution(
-            beta=beta,
-            level=levels,
-            status=status,
-            n_iter=self.pace.n_iter,
-            violation=point.violation,
-            objective=point.objective,
-            gap=dual_gap(self.problem, point.beta, point.grad, levels, tol),
-            cache_hits=self.rows.n_hits,
-            cache_misses=self.rows.n_misses,
-        )
+        return replace(found, beta=beta)

@@ -14,10 +14,10 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from maxmargin._threads import raise_if_stopped
 from maxmargin.problems.linear import LinearProblem
+from maxmargin.solvers.running_square import RunningSquare
 from maxmargin.typing import FloatMatrix, FloatVector, IntVector
 
-CHANGED_SHARE = 0.5  # of the curved samples: beyond, the matrix is formed anew
-UNSETTLED = 0.2  # of them, changed by the last step: a rough matrix will do
+UNSETTLED = 0.2  # of the curved samples, changed by one step: rough will do
 ROUGH_ROWS = 8  # samples per column in a rough matrix
 DOMINANT = 64.0  # products per stored value: forming the matrix takes nearly all time
 MOST_ROUGH = 4  # rough matrices in a row
@@ -43,9 +43,8 @@ class Explicit:
 
     def __init__(self, problem: LinearProblem) -> None:
         self.design, self.penalty = problem.design, problem.penalty
-        self.square: FloatMatrix | None = None
-        self.theta = np.zeros(problem.design.n)  # in the square
-        self.last = self.theta  # met last
+        self.square = RunningSquare(problem.design)
+        self.last = np.zeros(problem.design.n)  # theta met last
         self.n_rough = 0
 
     def solve(self, theta: FloatVector, gradient: FloatVector) -> FloatVector:
@@ -58,17 +57,11 @@ class Explicit:
 
     def _matrix(self, theta: FloatVector) -> FloatMatrix:
         n_curved = int(np.count_nonzero(theta))
-        n_changed = int(np.count_nonzero(theta != self.theta))
-        if self.square is not None and n_changed < CHANGED_SHARE * n_curved:
-            if n_changed:
-                self.square += self.design.square(theta - self.theta)
-        elif self._is_rough_enough(theta, n_curved):
+        if not self.square.is_near(theta) and self._is_rough_enough(theta, n_curved):
             self.n_rough += 1
             return self._rough_square(theta, n_curved)
-        else:
-            self.square = self.design.square(theta)
-        self.theta, self.n_rough = theta.copy(), 0
-        return self.square.copy()
+        self.n_rough = 0
+        return self.square.at(theta).copy()
 
     def _is_rough_enough(self, theta: FloatVector, n_curved: int) -> bool:
         design = self.design
@@ -77,7 +70,7 @@ class Explicit:
         if design.square_cost < DOMINANT * design.n_values:
             return False
         n_moved = int(np.count_nonzero(theta != self.last))
-        is_moving = self.square is not None and n_moved > UNSETTLED * n_curved
+        is_moving = self.square.matrix is not None and n_moved > UNSETTLED * n_curved
         return is_moving and self.n_rough < MOST_ROUGH
 
     def _rough_square(self, theta: FloatVector, n_curved: int) -> FloatMatrix:

@@ -12,7 +12,14 @@ import numpy as np
 
 from maxmargin.errors import InvalidInput
 from maxmargin.kernels.gram import Gram, gram_block
-from maxmargin.problems.dual import DualProblem, dual_objective, kkt_violation
+from maxmargin.problems.dual import (
+    DualProblem,
+    dual_gap,
+    dual_objective,
+    group_levels,
+    kkt_violation,
+)
+from maxmargin.solvers.result import Solution, Status
 from maxmargin.typing import FloatVector, IntVector
 
 BLOCK_ENTRIES = 1 << 22  # kernel values held at once: 32 MB
@@ -34,6 +41,29 @@ def make_point(problem: DualProblem, beta: FloatVector, grad: FloatVector) -> Po
         grad,
         kkt_violation(problem, beta, grad),
         dual_objective(problem, beta, grad),
+    )
+
+
+def solution_at(
+    problem: DualProblem,
+    point: Point,
+    status: Status,
+    tol: float,
+    n_iter: int,
+    cache: tuple[int, int] = (0, 0),
+) -> Solution:
+    """What a solver returns of the point where it ended; `cache`: hits and misses."""
+    levels = group_levels(problem, point.beta, point.grad)
+    return Solution(
+        beta=point.beta,
+        level=levels,
+        status=status,
+        n_iter=n_iter,
+        violation=point.violation,
+        objective=point.objective,
+        gap=dual_gap(problem, point.beta, point.grad, levels, tol),
+        cache_hits=cache[0],
+        cache_misses=cache[1],
     )
 
 

@@ -12,7 +12,6 @@ computed afresh in float64, and the rounds go on from there until they agree.
 """
 
 import time
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -30,10 +29,10 @@ from maxmargin.problems.dual import (
     kkt_violation,
     slopes,
 )
-from maxmargin.solvers.coordinates import coordinate_epoch
-from maxmargin.solvers.gradient import RunningGradient, image_of, weight_of
+from maxmargin.solvers.coordinates import epoch_of
+from maxmargin.solvers.gradient import Point, RunningGradient, image_of, weight_of
 from maxmargin.solvers.pace import Pace
-from maxmargin.solvers.pairs import CONVERGED, pair_epoch
+from maxmargin.solvers.pairs import CONVERGED
 from maxmargin.solvers.result import Options, Status, WorkingSet
 from maxmargin.solvers.square import Square
 from maxmargin.solvers.work import Work, gather_work
@@ -66,6 +65,11 @@ class Reached(NamedTuple):
     status: Status | None
     cache_hits: int
     cache_misses: int
+
+    def point(self, problem: DualProblem) -> Point:
+        """The same with its objective."""
+        objective = dual_objective(problem, self.beta, self.grad)
+        return Point(self.beta, self.grad, self.violation, objective)
 
 
 def grow(problem: DualProblem, gram: Gram, options: Options, pace: Pace) -> Reached:
@@ -104,9 +108,7 @@ class _Growth:
         self.is_whole = is_plain and n <= min(WHOLE, self.square.most)
         self.n_new = int(np.clip(n // NEW_SHARE, FEWEST_NEW, MOST_NEW // 2))
         self.n_settles = 0
-        self.epoch: Callable[..., tuple[int, int, float, int]] = (
-            coordinate_epoch if problem.is_free_of_equalities else pair_epoch
-        )
+        self.epoch = epoch_of(problem)
 
     @property
     def grad(self) -> FloatVector:

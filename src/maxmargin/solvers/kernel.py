@@ -6,14 +6,14 @@ does, in float64.
 """
 
 from maxmargin.kernels.gram import Gram, RowsGram
-from maxmargin.problems.dual import DualProblem, dual_gap, dual_objective, group_levels
+from maxmargin.problems.dual import DualProblem
 from maxmargin.solvers.descent import solve_smo
+from maxmargin.solvers.gradient import solution_at
 from maxmargin.solvers.grow import Reached, grow
 from maxmargin.solvers.pace import Pace
 from maxmargin.solvers.result import Options, Solution
 from maxmargin.solvers.small import is_tiny, solve_tiny
 
-METHODS = ("auto", "grow", "smo")
 MANY = 300  # variables: below, a polish to the last digits costs little
 
 
@@ -44,19 +44,8 @@ def _can_grow(problem: DualProblem, gram: Gram, options: Options) -> bool:
 
 
 def _solution(problem: DualProblem, reached: Reached, pace: Pace) -> Solution:
-    beta, grad, violation, status, hits, misses = reached
-    assert status is not None
-    levels = group_levels(problem, beta, grad)
-    objective = dual_objective(problem, beta, grad)
-    pace.report(violation, objective, len(beta), True, hits, misses)
-    return Solution(
-        beta=beta,
-        level=levels,
-        status=status,
-        n_iter=pace.n_iter,
-        violation=violation,
-        objective=objective,
-        gap=dual_gap(problem, beta, grad, levels, pace.options.tol),
-        cache_hits=hits,
-        cache_misses=misses,
-    )
+    assert reached.status is not None
+    point, counts = reached.point(problem), (reached.cache_hits, reached.cache_misses)
+    pace.report(point.violation, point.objective, len(point.beta), True, *counts)
+    tol, n_iter = pace.options.tol, pace.n_iter
+    return solution_at(problem, point, reached.status, tol, n_iter, counts)

@@ -15,12 +15,12 @@ from maxmargin._threads import raise_if_stopped
 from maxmargin.data.design import Design
 from maxmargin.data.row_verbs import RowParts, row_add_weighted, row_dot
 from maxmargin.solvers.l1_model import Place, add_row, lowest, violation_of
+from maxmargin.solvers.running_square import RunningSquare
 from maxmargin.solvers.watch import Watch
 from maxmargin.typing import FloatMatrix, FloatVector, IntVector
 
 MOST_SQUARE = 2000  # features whose matrix is formed: 32 MB
 COPIED_SHARE = 0.25  # of all columns: more of them are read where they are
-CHANGED_SHARE = 0.5  # of the curved samples: beyond, the matrix is formed anew
 SPARSE_VISIT, DENSE_VISIT = 24.0, 6.0  # of a value in a sweep, in products by BLAS
 SLICE_VALUES = 1 << 25  # stored values between two looks at the clock: under 100 ms
 
@@ -55,8 +55,7 @@ class Face:
             self.side = Side(_take_columns(whole.design, columns))
             self.at = np.arange(len(columns))
         self.design = self.side.design
-        self.theta = np.zeros(self.design.n)
-        self.matrix: FloatMatrix | None = None
+        self.running = RunningSquare(self.design)
 
     def times(self, d: FloatVector) -> FloatVector:
         """X d."""
@@ -72,17 +71,11 @@ class Face:
         return share * self.design.square_cost / sweep
 
     def square(self, theta: FloatVector) -> FloatMatrix:
-        """Xᵀ diag(theta) X, kept up to date by the samples whose theta changed."""
-        n_changed = int(np.count_nonzero(theta != self.theta))
-        is_worth = n_changed < CHANGED_SHARE * np.count_nonzero(theta)
-        if self.matrix is None or not is_worth:
-            self.matrix = self.design.square(theta)
-        elif n_changed:
-            self.matrix += self.design.square(theta - self.theta)
-        self.theta = theta
-        if len(self.at) < len(self.matrix):
-            return self.matrix[np.ix_(self.at, self.at)]
-        return self.matrix
+        """Xᵀ diag(theta) X, in these columns."""
+        matrix = self.running.at(theta)
+        if len(self.at) < len(matrix):
+            return matrix[np.ix_(self.at, self.at)]
+        return matrix
 
     def weighted(self, theta: FloatVector) -> "Columns":
         """The columns one by one, each sample with the weight theta."""

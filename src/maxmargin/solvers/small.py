@@ -9,16 +9,11 @@ import numpy as np
 from maxmargin.kernels.cache import hold_all
 from maxmargin.kernels.gram import Gram, gram_block
 from maxmargin.kernels.source import no_source
-from maxmargin.problems.dual import (
-    DualProblem,
-    dual_gap,
-    dual_objective,
-    group_levels,
-    kkt_violation,
-)
-from maxmargin.solvers.coordinates import coordinate_epoch
+from maxmargin.problems.dual import DualProblem
+from maxmargin.solvers.coordinates import epoch_of
+from maxmargin.solvers.gradient import make_point, solution_at
 from maxmargin.solvers.pace import Pace
-from maxmargin.solvers.pairs import CONVERGED, pair_epoch
+from maxmargin.solvers.pairs import CONVERGED
 from maxmargin.solvers.result import Options, Solution, Status, WorkingSet
 from maxmargin.solvers.work import gather_work
 
@@ -51,26 +46,16 @@ def solve_tiny(
     diagonal, n = K.diagonal(), len(problem.linear)
     grad = problem.start @ rows[problem.row] + problem.linear
     work = gather_work(problem, np.arange(n), problem.start, grad, diagonal)
-    is_bound = not problem.is_free_of_equalities
-    epoch = pair_epoch if is_bound else coordinate_epoch
     sharp = SHARP * max(1.0, float(np.abs(grad).max()))
     is_second = options.working_set is WorkingSet.SECOND_ORDER
     cache = hold_all(np.ascontiguousarray(rows))
-    why, made, _, _ = epoch(work, cache, no_source(), sharp, MOVES * n, is_second)
+    why, made, _, _ = epoch_of(problem)(
+        work, cache, no_source(), sharp, MOVES * n, is_second
+    )
     beta = work.beta
-    grad = beta @ rows[problem.row] + problem.linear
-    violation = kkt_violation(problem, beta, grad)
-    if why != CONVERGED or violation > options.tol:
+    point = make_point(problem, beta, beta @ rows[problem.row] + problem.linear)
+    if why != CONVERGED or point.violation > options.tol:
         return None
     pace.n_iter += made
-    levels = group_levels(problem, beta, grad)
-    return Solution(
-        beta=beta,
-        level=levels,
-        status=Status.CONVERGED,
-        n_iter=made,
-        violation=violation,
-        objective=dual_objective(problem, beta, grad),
-        gap=dual_gap(problem, beta, grad, levels, options.tol),
-        cache_misses=gram.n,
-    )
+    counts = 0, gram.n
+    return solution_at(problem, point, Status.CONVERGED, options.tol, made, counts)

@@ -68,8 +68,8 @@ def _compact(values: KernelMatrix, kept: IntVector) -> None:
 
 
 @jit
-def _close_gaps(values: KernelMatrix, order: IntVector, is_gone: BoolVector) -> int:
-    """Put the last member where one has gone, until none has; return how many stay."""
+def _close_gaps(values: KernelMatrix, order: IntVector, is_gone: BoolVector) -> None:
+    """Put the last member where one has gone, until none has."""
     n = len(order)
     for k in range(len(order) - 1, -1, -1):
         if not is_gone[k]:
@@ -82,5 +82,3 @@ def _close_gaps(values: KernelMatrix, order: IntVector, is_gone: BoolVector) -> 
             values[k, j] = values[n, j]
         for i in range(n):
             values[i, k] = values[i, n]
-        values[k, k] = values[n, n]
-    return n
