@@ -245,6 +245,7 @@ def test_samples_without_cost_are_as_good_as_absent() -> None:
 
 # ------------------------------------------------------------------ layouts and threads
 def test_float32_and_long_indices_change_nothing() -> None:
+    # Not a byte is promised: each type of input has machine code of its own.
     X, code = digits(150)  # sixteenths: exact in float32
     wide = sp.csr_matrix(X)
     wide.indices, wide.indptr = (
@@ -256,9 +257,11 @@ def test_float32_and_long_indices_change_nothing() -> None:
     sparse = solve(pose(sp.csr_matrix(X), code))
     long = solve(pose(wide, code))
 
-    assert np.array_equal(dense.beta, single.beta)
-    assert np.array_equal(sparse.beta, long.beta)
-    assert sparse.objective == pytest.approx(dense.objective, rel=2 * TOL)
+    near = 2.0 * np.sqrt(2.0 * TOL * dense.objective)  # what the gaps leave open
+    for other in single, sparse, long:
+        assert other.status is Status.CONVERGED
+        assert other.objective == pytest.approx(dense.objective, rel=2 * TOL)
+        assert other.weight == pytest.approx(dense.weight, abs=near)
 
 
 @pytest.mark.parametrize("scale", [1.0, 100.0])
