@@ -16,7 +16,14 @@ from maxmargin.kernels import RBF, Laplacian, Linear, Polynomial, VectorGram
 from maxmargin.kernels import arena as arenas
 from maxmargin.kernels.arena import Arena
 from maxmargin.kernels.gram import gram_block
-from maxmargin.problems import DualProblem, c_svc, epsilon_svr, one_class
+from maxmargin.problems import (
+    DualProblem,
+    c_svc,
+    epsilon_svr,
+    nu_svc,
+    nu_svr,
+    one_class,
+)
 from maxmargin.solvers import Options, Progress, Status, grow, kernel, solve
 from maxmargin.solvers.square import Square
 
@@ -24,7 +31,6 @@ Floats = npt.NDArray[np.float64]
 
 N = 300
 PLENTY = 200 << 20
-GROWING = [case for case in CASES if case.problem.n_groups <= 1]
 
 
 @pytest.fixture
@@ -53,18 +59,23 @@ def posed(machine: str, C: float = 1.0, n: int = N) -> tuple[DualProblem, Floats
         return epsilon_svr(target, np.full(n, C), 0.1), X
     if machine == "one-class":
         return one_class(np.ones(n), 0.3), X
+    if machine == "nu-svc":
+        return nu_svc(y, np.ones(n), 0.3 / C**0.5 if C > 1.0 else 0.5), X
+    if machine == "nu-svr":
+        return nu_svr(target, np.full(n, C), 0.4), X
     has_intercept = machine == "svc"
     return c_svc(y, np.full(n, C), has_intercept=has_intercept), X
 
 
 every_machine = pytest.mark.parametrize(
-    "machine", ["svc", "svc without intercept", "svr", "one-class"]
+    "machine",
+    ["svc", "svc without intercept", "svr", "one-class", "nu-svc", "nu-svr"],
 )
 
 
 @pytest.mark.usefixtures("few_at_a_time")
 @pytest.mark.parametrize("tol", [1e-2, 1e-3, 1e-6])
-@pytest.mark.parametrize("case", GROWING, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_every_problem_of_the_zoo(case: Case, tol: float) -> None:
     solution = solve(case.problem, case.gram, Options(tol=tol, method="grow"))
 

@@ -73,7 +73,7 @@ class Reached(NamedTuple):
 
 
 def grow(problem: DualProblem, gram: Gram, options: Options, pace: Pace) -> Reached:
-    """Solve a problem with at most one equality, as far as float32 rows can."""
+    """Solve a problem as far as float32 rows can."""
     growth = _Growth(problem, gram, options, pace)
     try:
         return growth.run()
@@ -98,10 +98,8 @@ class _Growth:
         self.exact = RunningGradient(problem, gram)
         self.beta = problem.start.copy()
         self.image = np.zeros(gram.n)
-        if problem.start.any():
-            self.exact.at(problem.start)
-            self.image = self.exact.image.copy()
-        self.exact_beta = self.beta.copy()
+        self.exact_beta = np.zeros(n)
+        self._start()
         self.age = np.zeros(n, dtype=np.intp)
         self.order = np.random.default_rng(0).permutation(n)  # who comes first in a tie
         is_plain = np.array_equal(problem.row, np.arange(gram.n))
@@ -109,6 +107,13 @@ class _Growth:
         self.n_new = int(np.clip(n // NEW_SHARE, FEWEST_NEW, MOST_NEW // 2))
         self.n_settles = 0
         self.epoch = epoch_of(problem)
+
+    def _start(self) -> None:
+        """Rows that the two halves of a tube have in common cancel."""
+        weight = weight_of(self.problem, self.beta, self.gram.n)
+        rows = np.flatnonzero(weight)
+        if len(rows):
+            self.arena.add_rows(rows, weight[rows], self.image)
 
     @property
     def grad(self) -> FloatVector:
@@ -158,6 +163,7 @@ class _Growth:
         if self.is_whole:
             if len(members) == 0:
                 square.add_all(self.arena)
+                self._put_in_order()
             return True
         is_free = is_interior(self.problem, self.beta)[members]
         self.age[members] = np.where(is_free, 0, self.age[members] + 1)
@@ -166,7 +172,7 @@ class _Growth:
             self.n_new = min(2 * self.n_new, MOST_NEW)
         room = square.most - self.n_new
         is_kept = is_free | (self.age[members] <= YOUNG)
-        is_kept |= front.is_near(right[members], left[members])
+        is_kept |= front.is_near(right, left, members)
         if np.count_nonzero(is_kept) > room:
             is_kept = is_free
         if np.count_nonzero(is_kept) > room:
@@ -179,7 +185,14 @@ class _Growth:
         new = front.worst(right, left, self.order[is_out[self.order]], self.n_new)
         self.age[new] = 0
         square.add(new, self.problem.row, self.arena)
+        self._put_in_order()
         return True
+
+    def _put_in_order(self) -> None:
+        """Members of one group stand together: sums are kept within a group."""
+        if self.problem.n_groups > 1:
+            group = self.problem.group[self.square.members]
+            self.square.reorder(np.argsort(group, kind="stable"))
 
     def _gather(self, grad: FloatVector) -> Work:
         members = self.square.members
@@ -219,7 +232,7 @@ class _Growth:
         change = work.beta - self.beta[members]
         self.beta[members] = work.beta
         if self.is_whole:
-            self.image = work.grad - self.problem.linear
+            self.image[members] = work.grad - self.problem.linear[members]
             return
         moved = np.flatnonzero(change)
         rows, weight = self.problem.row[members[moved]], change[moved]
@@ -244,9 +257,11 @@ class _Growth:
         """The violation in float64; where float32 may be wrong, slopes are replaced."""
         self.n_settles += 1
         error = self._errors()[self.problem.row]
+        sure = _Front(self.problem, right + error, left - error)
+        group = sure.group
         in_doubt = np.flatnonzero(
-            (right - error <= np.min(right + error))
-            | (left + error >= np.max(left - error))
+            (right - error <= sure.lowest[group])
+            | (left + error >= sure.highest[group])
         )
         if len(in_doubt) > EXACT_SHARE * len(grad) or self._is_cheap():
             return self._compute_all()
@@ -282,34 +297,49 @@ class _Growth:
 
 
 class _Front:
-    """The extremes that two slopes are measured against."""
+    """The extremes of each group, that two slopes are measured against."""
 
     def __init__(
         self, problem: DualProblem, right: FloatVector, left: FloatVector
     ) -> None:
-        self.lowest, self.highest = float(right.min()), float(left.max())
+        n_groups = max(problem.n_groups, 1)
+        self.group = np.maximum(problem.group, 0)
+        self.members = [slice(None)]
+        if n_groups > 1:
+            self.members = [self.group == g for g in range(n_groups)]
+        self.lowest = np.array([right[inside].min() for inside in self.members])
+        self.highest = np.array([left[inside].max() for inside in self.members])
         if problem.is_free_of_equalities:
-            self.violation = max(self.highest, -self.lowest, 0.0)
-            self.top = self.bottom = 0.0
+            self.top = self.bottom = np.zeros(1)
+            self.violations = np.maximum(np.maximum(self.highest, -self.lowest), 0.0)
         else:
-            self.violation = self.highest - self.lowest
             self.top, self.bottom = self.highest, self.lowest
+            self.violations = self.highest - self.lowest
+        self.violation = float(self.violations.max())
 
-    def is_near(self, right: FloatVector, left: FloatVector) -> BoolVector:
+    def is_near(
+        self, right: FloatVector, left: FloatVector, among: IntVector
+    ) -> BoolVector:
         """Who violates by more than a share of the worst violation."""
-        low = min(self.top, self.lowest + NEAR_SHARE * self.violation)
-        high = max(self.bottom, self.highest - NEAR_SHARE * self.violation)
-        near: BoolVector = (right < low) | (left > high)
+        margin = NEAR_SHARE * self.violation
+        low = np.minimum(self.top, self.lowest + margin)
+        high = np.maximum(self.bottom, self.highest - margin)
+        group = self.group[among]
+        near: BoolVector = (right[among] < low[group]) | (left[among] > high[group])
         return near
 
     def worst(
         self, right: FloatVector, left: FloatVector, among: IntVector, n: int
     ) -> IntVector:
-        """Up to n variables that violate most, half of them on either side."""
-        up = _smallest(right[among], self.top, n // 2)
-        down = _smallest(-left[among], -self.bottom, n // 2)
-        chosen: IntVector = among[np.unique(np.concatenate((up, down)))]
-        return chosen
+        """Up to n variables that violate most, as many on either side of a group."""
+        n_each = max(n // (2 * len(self.members)), 1)
+        chosen = []
+        for g, inside in enumerate(self.members):
+            own = among if len(self.members) == 1 else among[inside[among]]
+            up = _smallest(right[own], self.top[g], n_each)
+            down = _smallest(-left[own], -self.bottom[g], n_each)
+            chosen.append(own[np.unique(np.concatenate((up, down)))])
+        return np.concatenate(chosen)
 
 
 def _smallest(values: FloatVector, limit: float, n: int) -> IntVector:

@@ -36,7 +36,7 @@ def solve(problem: DualProblem, gram: Gram, options: Options) -> Solution:
 
 
 def _can_grow(problem: DualProblem, gram: Gram, options: Options) -> bool:
-    if options.method == "smo" or problem.n_groups > 1:
+    if options.method == "smo":
         return False
     if isinstance(gram, RowsGram):  # a function that only knows whole rows
         return False

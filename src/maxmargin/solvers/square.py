@@ -57,6 +57,36 @@ class Square:
         self.values[n:m, :m] = block
         copy_turned(block, (0, len(new)), (0, n), self.values, (0, n))
 
+    def reorder(self, order: IntVector) -> None:
+        """Member `order[0]` comes first, and so on."""
+        if not np.array_equal(order, np.arange(len(self))):
+            _permute(self.values, order)
+            self.members = self.members[order]
+
+
+@jit
+def _permute(values: KernelMatrix, order: IntVector) -> None:
+    """Rows and columns change places: within each row, then whole rows in cycles."""
+    n = len(order)
+    room = np.empty(n, dtype=values.dtype)
+    for i in range(n):
+        row = values[i]
+        for j in range(n):
+            room[j] = row[order[j]]
+        row[:n] = room
+    is_done = np.zeros(n, dtype=np.bool_)
+    for first in range(n):
+        if is_done[first]:
+            continue
+        room[:] = values[first, :n]
+        i = first
+        while order[i] != first:
+            values[i, :n] = values[order[i], :n]
+            is_done[i] = True
+            i = order[i]
+        values[i, :n] = room
+        is_done[i] = True
+
 
 @jit
 def _compact(values: KernelMatrix, kept: IntVector) -> None:
