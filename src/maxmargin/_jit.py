@@ -38,9 +38,14 @@ else:
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 PACKAGE = Path(__file__).parent
-NEVER_COMPILED = {"estimators", "interop", "cli"}  # no compiled file may import these rooms
+NEVER_COMPILED = {
+    "estimators",
+    "interop",
+    "cli",
+}  # no compiled file may import these rooms
 SETTINGS = ("BOUNDSCHECK", "OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE")
 SAFE_FASTMATH = {"contract", "reassoc", "nsz", "arcp"}  # NaN and inf keep their meaning
+PLAIN = {"fastmath": {"contract"}, "nogil": True, "error_model": "numpy"}
 KEEP_DAYS = 30  # long enough for two versions used in turn
 
 
@@ -49,12 +54,12 @@ def jit(function: Function) -> Function:
 
     The only liberty taken is to round a product and a sum once instead of twice.
     """
-    return _compile(function, fastmath={"contract"})
+    return _compile(function, PLAIN)
 
 
 def jit_fast(function: Function) -> Function:
     """Compile like `jit`, and let sums be reordered so that they vectorise."""
-    return _compile(function, fastmath=SAFE_FASTMATH)
+    return _compile(function, PLAIN | {"fastmath": SAFE_FASTMATH})
 
 
 def compiled_as(verb: Callable[..., Any]) -> Callable[[Function], Function]:
@@ -67,8 +72,7 @@ def compiled_as(verb: Callable[..., Any]) -> Callable[[Function], Function]:
     return overload(verb, inline="always")
 
 
-def _compile(function: Function, fastmath: bool | set[str]) -> Function:
-    options = {"nogil": True, "error_model": "numpy", "fastmath": fastmath}
+def _compile(function: Function, options: dict[str, Any]) -> Function:
     if config.DISABLE_JIT or cache_folder() is None:
         return numba.njit(**options)(function)
     try:

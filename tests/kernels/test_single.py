@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 import pytest
+import scipy.sparse as sp
 
-from maxmargin.data.rows import DenseRows
+from maxmargin.data.rows import DenseRows, as_rows
 from maxmargin.kernels import RBF, Laplacian, VectorGram
 from maxmargin.kernels.gram import gram_block
 from maxmargin.kernels.memory import forget_spares, pass_on, promised_square
-from maxmargin.kernels.single import SingleRows, can_be_single
+from maxmargin.kernels.panel_rows import PanelRows
+from maxmargin.kernels.single import SingleRows
 from maxmargin.kernels.turning import copy_turned
 
 Floats = npt.NDArray[np.float64]
 
-KINDS = ["narrow", "wide", "heavy tails", "far away", "equal rows"]
+KINDS = ["narrow", "wide", "wider", "heavy tails", "far away", "equal rows"]
 
 
 def draw(kind: str, n: int = 700) -> Floats:
     rng = np.random.default_rng(0)
-    if kind == "wide":
-        return rng.normal(size=(n, 300)) / 10.0
+    if kind in ("wide", "wider"):
+        return rng.normal(size=(n, 300 if kind == "wide" else 400)) / 12.0
     X = rng.normal(size=(n, 5))
     if kind == "heavy tails":
         return 0.5 * rng.standard_t(5, size=(n, 5))
@@ -30,7 +34,7 @@ def draw(kind: str, n: int = 700) -> Floats:
     return X[rng.integers(0, 20, size=n)] if kind == "equal rows" else X
 
 
-def both(kind: str, gamma: float) -> tuple[SingleRows, Floats]:
+def both(kind: str, gamma: float) -> tuple[SingleRows | PanelRows, Floats]:
     """Kernel values in float32, and the same in float64."""
     gram = VectorGram(RBF(gamma), DenseRows(draw(kind)))
     single = gram.single()
@@ -53,7 +57,7 @@ def test_no_value_is_further_off_than_said(kind: str, gamma: float) -> None:
 
 
 @pytest.mark.parametrize("n_threads", [1, 2])
-@pytest.mark.parametrize("kind", ["narrow", "wide"])
+@pytest.mark.parametrize("kind", ["narrow", "wide", "wider"])
 def test_every_way_to_ask_gives_the_same(kind: str, n_threads: int) -> None:
     single, K = both(kind, 0.1)
     single.n_threads = n_threads
@@ -72,12 +76,12 @@ def test_every_way_to_ask_gives_the_same(kind: str, n_threads: int) -> None:
     np.testing.assert_allclose(square, square.T, atol=1e-6)
 
 
-def test_who_can_be_single() -> None:
-    rows = DenseRows(draw("narrow"))
+@pytest.mark.parametrize("layout", [np.asarray, sp.csr_matrix])
+def test_who_can_be_single(layout: Any) -> None:
+    rows = as_rows(layout(draw("narrow")))
 
-    assert can_be_single(RBF(1.0), rows)
-    assert not can_be_single(RBF(1000.0), rows)
-    assert not can_be_single(Laplacian(1.0), rows)
+    assert VectorGram(RBF(1.0), rows).single() is not None
+    assert VectorGram(RBF(1000.0), rows).single() is None
     assert VectorGram(Laplacian(1.0), rows).single() is None
 
 

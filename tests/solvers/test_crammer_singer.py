@@ -248,9 +248,7 @@ def test_float32_and_long_indices_change_nothing() -> None:
     # Not a byte is promised: each type of input has machine code of its own.
     X, code = digits(150)  # sixteenths: exact in float32
     wide = sp.csr_matrix(X)
-    wide.indices, wide.indptr = (
-        a.astype(np.int64) for a in (wide.indices, wide.indptr)
-    )
+    wide.indices, wide.indptr = map(np.int64, (wide.indices, wide.indptr))
 
     dense = solve(pose(X, code))
     single = solve(pose(X.astype(np.float32), code))

@@ -24,7 +24,7 @@ from maxmargin.problems import (
     nu_svr,
     one_class,
 )
-from maxmargin.solvers import Options, Progress, Status, grow, kernel, solve
+from maxmargin.solvers import Options, Progress, Status, grow, kernel, rounds, solve
 from maxmargin.solvers.square import Square
 
 Floats = npt.NDArray[np.float64]
@@ -37,6 +37,7 @@ PLENTY = 200 << 20
 def growing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Even small problems do not begin with all variables as members."""
     monkeypatch.setattr(grow, "WHOLE", 0)
+    monkeypatch.setattr(grow, "QUICK", 0)
 
 
 @pytest.fixture
@@ -83,14 +84,22 @@ def test_every_problem_of_the_zoo(case: Case, tol: float) -> None:
 
 
 @pytest.mark.parametrize("n_new", [4, 32, None])  # None: all at once
+@pytest.mark.parametrize("is_quick", [False, True])
 @pytest.mark.parametrize("C", [0.1, 1.0, 100.0])
 @every_machine
 def test_the_optimum_of_sequential_minimal_optimisation(
-    machine: str, C: float, n_new: int | None, monkeypatch: pytest.MonkeyPatch
+    machine: str,
+    C: float,
+    n_new: int | None,
+    is_quick: bool,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    if not is_quick:
+        monkeypatch.setattr(grow, "QUICK", 0)
     if n_new is not None:
         monkeypatch.setattr(grow, "WHOLE", 0)
         monkeypatch.setattr(grow, "FEWEST_NEW", n_new)
+        monkeypatch.setattr(rounds, "FEWEST_NEW", n_new)
     problem, X = posed(machine, C)
     gram = VectorGram(RBF(0.5), as_rows(X))
 

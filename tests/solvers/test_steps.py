@@ -41,6 +41,13 @@ def draw(seed: int, group: int) -> tuple[Work, Floats]:
     return gather_work(problem, np.arange(2), beta, grad, K.diagonal()), K
 
 
+def pair_moves(work: Work, curvature: float) -> float:
+    """The first variable rises, the second one falls."""
+    state = work.beta, work.grad, work.rise, work.fall
+    box = work.lower, work.upper, work.kink
+    return move_pair(*state, *box, work.gained, 0, 1, curvature)
+
+
 def loss(work: Work, K: Floats, before: Floats, change: Floats) -> Floats:
     """The objective after a change (one row each), relative to that before."""
     after = before + change
@@ -87,7 +94,7 @@ def test_pair_moves_to_the_lowest_point_of_its_line(chunk: int) -> None:
         if np.isinf(room) and curvature < 1e-3:
             continue  # without end, or as good as
 
-        step = move_pair(work, 0, 1, curvature)
+        step = pair_moves(work, curvature)
 
         n_moved += 1
         steps = np.append(grid(room), step)[:, None] * direction
@@ -137,7 +144,7 @@ def test_bounds_and_kinks_are_met_exactly() -> None:
     flat = np.zeros(2)
     work = gather_work(problem, np.arange(2), problem.start, problem.linear, flat)
 
-    move_pair(work, 0, 1, 1e-12)
+    pair_moves(work, 1e-12)
     assert work.beta[0] == problem.upper[0]
 
     steep = problem._replace(linear=np.array([-0.5, 0.0]))

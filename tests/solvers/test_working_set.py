@@ -14,8 +14,8 @@ from maxmargin.solvers.working_set import (
     SLICE,
     add_difference,
     add_row,
+    find_highest,
     find_lowest,
-    first_order_partner,
     second_order_partner,
     worst_group,
 )
@@ -48,6 +48,10 @@ def draw(n: int, n_groups: int, seed: int = 0) -> tuple[Work, Floats]:
     return work, K
 
 
+def look_for_worst(work: Work) -> tuple[int, int, float, float]:
+    return worst_group(work.grad, work.rise, work.fall, work.start)
+
+
 def violations(work: Work) -> list[float]:
     """One per group, by plain NumPy."""
     up, down = work.grad + work.rise, work.grad + work.fall
@@ -62,26 +66,33 @@ def test_worst_group_and_its_pair(n: int, n_groups: int) -> None:
     expected = int(np.argmax(found))
     inside = slice(work.start[expected], work.start[expected + 1])
 
-    first, g, lowest, violation = worst_group(work)
+    first, g, lowest, violation = worst_group(
+        work.grad, work.rise, work.fall, work.start
+    )
 
     up, down = (work.grad + work.rise)[inside], (work.grad + work.fall)[inside]
-    i = find_lowest(work, first, min(first + SLICE, work.start[g + 1]))
+    last = min(first + SLICE, work.start[g + 1])
+    i = find_lowest(work.grad, work.rise, first, last)
     assert g == expected
     assert violation == pytest.approx(found[expected])
     assert lowest == up.min() == work.grad[i] + work.rise[i]
     assert inside.start <= i < inside.stop
-    assert first_order_partner(work, g) == inside.start + int(np.argmax(down))
+    j = find_highest(work.grad, work.fall, inside.start, inside.stop)
+    assert j == inside.start + int(np.argmax(down))
 
 
 @every_size
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_second_order_partner_gains_most(n: int, n_groups: int, dtype: type) -> None:
     work, K = draw(n, n_groups)
-    first, g, lowest, _ = worst_group(work)
-    i = find_lowest(work, first, min(first + SLICE, work.start[g + 1]))
+    first, g, lowest, _ = look_for_worst(work)
+    last = min(first + SLICE, work.start[g + 1])
+    i = find_lowest(work.grad, work.rise, first, last)
     row = K[i].astype(dtype)
 
-    j = second_order_partner(work, row, i, g, lowest)
+    slopes, own, least = (work.grad, work.fall), work.diagonal[i], work.min_curvature
+    ends = work.start[g], work.start[g + 1]
+    j = second_order_partner(*slopes, work.diagonal, row, own, ends, lowest, least)
 
     gain = np.maximum(work.grad + work.fall - lowest, 0.0) ** 2 / np.maximum(
         work.diagonal[i] + work.diagonal - 2.0 * row.astype(float), work.min_curvature

@@ -19,6 +19,7 @@ from maxmargin.typing import FloatMatrix, FloatVector, IntVector, KernelMatrix
 SMALL_CELLS = 1 << 22  # 32 MB written out
 DENSE_SHARE = 0.3  # of nonzero values: from here on zeros cost less than indices
 CITY_BLOCK, SQUARED = 1, 2  # powers of a distance
+BLOCK_CELLS = 1 << 16  # of a copy that is made block by block
 GROUP = 16  # sparse rows met at once: two vectors
 
 
@@ -46,9 +47,27 @@ class DenseRows:
         """Stored values."""
         return int(self.values.size)
 
-    def single(self) -> DenseRows:
-        """The same rows in float32."""
-        return DenseRows(self.values, self.squared_norms(), np.float32)
+    def norms_about(self, middle: FloatVector) -> FloatVector:
+        """|x_i - middle|², block by block."""
+        blocks = self._blocks()
+        return np.concatenate([self._moved(block, middle)[1] for block in blocks])
+
+    def single(self, middle: FloatVector) -> DenseRows:
+        """Rows minus `middle` in float32, block by block."""
+        out = np.empty(self.values.shape, dtype=np.float32)
+        for block in self._blocks():
+            out[block] = self._moved(block, middle)[0]
+        return DenseRows(out, dtype=np.float32)
+
+    def _blocks(self) -> list[slice]:
+        step = max(1, BLOCK_CELLS // max(self.n_columns, 1))
+        return [slice(k, k + step) for k in range(0, len(self), step)]
+
+    def _moved(
+        self, block: slice, middle: FloatVector
+    ) -> tuple[FloatMatrix, FloatVector]:
+        values = self.values[block] - middle
+        return values, np.einsum("ij,ij->i", values, values)
 
     def take(self, index: IntVector | slice) -> DenseRows:
         """These rows alone."""

@@ -12,6 +12,7 @@ import numpy as np
 from maxmargin._threads import run_all
 from maxmargin.kernels.cache import NOBODY
 from maxmargin.kernels.gram import Gram, gram_block
+from maxmargin.kernels.panel_rows import PanelRows
 from maxmargin.kernels.single import ROUNDING
 from maxmargin.kernels.sums import add_rows
 from maxmargin.typing import FloatVector, IntVector, KernelMatrix
@@ -19,7 +20,8 @@ from maxmargin.typing import FloatVector, IntVector, KernelMatrix
 SPAN = 4096  # columns summed at a time: their sums stay in the first-level cache
 ITEM_BYTES = 4  # of a float32
 BLOCK_ENTRIES = 1 << 21  # kernel values of rows that are not kept: 8 MB
-NARROW = 64  # products in a value: then memory costs as much as computing it again
+NARROW = 192  # products in a value: then memory costs as much as computing it again
+SHORT = 384  # products in a value: then a row may well be computed several times
 NEW_SHARE = 0.25  # of the slots, that rows may take from others in one call
 
 
@@ -47,6 +49,13 @@ class Arena:
         if self.single is None:
             return np.full(self.gram.n, ROUNDING)
         return self.single.errors
+
+    def short_rows(self) -> PanelRows | None:
+        """The rows as compiled code can meet them, if that is as fast as any way."""
+        single = self.single
+        if isinstance(single, PanelRows) and single.products <= SHORT:
+            return single
+        return None
 
     def block(self, rows: IntVector, columns: IntVector) -> KernelMatrix:
         """K between these rows and columns, in any order."""

@@ -16,6 +16,7 @@ from maxmargin.typing import FloatVector, KernelMatrix
 EXACT_FROM = (
     1e4  # times 2e-16: where dot products would spoil the exponent's 12th digit
 )
+MILD = 16.0  # mean exponent of a row: float64 then has digits to spare
 Corner: TypeAlias = tuple[int, int]  # first row and column of a tile
 
 
@@ -140,11 +141,13 @@ def suited_to(kernel: Kernel, rows: Rows) -> Kernel:
 
 
 def centring(kernel: Kernel, rows: Rows) -> FloatVector | None:
-    """The vector to subtract from all rows first, or None.
+    """The vector to subtract from all rows first, or None if little is to be gained.
 
     A distance from dot products loses what the norms have in common; dense rows moved
     to their middle have the smallest norms.
     """
-    if isinstance(kernel, RBF) and isinstance(rows, DenseRows):
-        return rows.middle()
-    return None
+    if not isinstance(kernel, RBF) or not isinstance(rows, DenseRows):
+        return None
+    if kernel.gamma * float(rows.squared_norms().mean()) <= MILD:
+        return None
+    return rows.middle()

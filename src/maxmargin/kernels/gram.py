@@ -12,7 +12,8 @@ from maxmargin._threads import raise_if_stopped, run_all
 from maxmargin.data.rows import DenseRows, Rows, densify_if_better
 from maxmargin.errors import InvalidInput
 from maxmargin.kernels.functions import RBF, Kernel, centring, suited_to
-from maxmargin.kernels.single import SingleRows, can_be_single
+from maxmargin.kernels.panel_rows import WIDEST, PanelRows
+from maxmargin.kernels.single import SingleRows, is_mild
 from maxmargin.kernels.source import (
     NO_KIND,
     RowSource,
@@ -28,6 +29,9 @@ SOURCE_VALUES = 1 << 18  # 2 MB of samples: beyond, blocks of rows by BLAS are f
 SYMMETRY_ROWS = 256  # compared at a time
 ASYMMETRY = 1e-5  # of the largest value: more than rounding, in float32 too
 CALL_ENTRIES = 1 << 23  # a callable kernel is asked for at most this many values
+
+
+SingleKernel = SingleRows | PanelRows
 
 
 class Gram(Protocol):
@@ -50,7 +54,7 @@ class Gram(Protocol):
     def source(self, columns: IntVector) -> RowSource:
         """What compiled code needs to compute rows over these columns, if it can."""
 
-    def single(self) -> SingleRows | None:
+    def single(self) -> SingleKernel | None:
         """What computes whole rows in float32, where that is nearly as exact."""
 
     def take(self, index: IntVector) -> "Gram":
@@ -97,12 +101,22 @@ class VectorGram:
             return no_source()
         return make_source(self.kernel, rows.take(columns))
 
-    def single(self) -> SingleRows | None:
+    def single(self) -> SingleKernel | None:
         kernel, rows = self.kernel, self.rows
-        if not can_be_single(kernel, rows):
+        if not isinstance(kernel, RBF):
             return None
-        assert isinstance(kernel, RBF)
-        return SingleRows(kernel, rows, self.n_threads)
+        if not isinstance(rows, DenseRows):
+            norms = rows.squared_norms()
+            if not is_mild(kernel, norms):
+                return None
+            return SingleRows(kernel, rows.single(), norms, self.n_threads)
+        middle = rows.middle()
+        norms = rows.norms_about(middle)
+        if not is_mild(kernel, norms):
+            return None
+        if rows.n_columns <= WIDEST:
+            return PanelRows(kernel, rows, norms, middle, self.n_threads)
+        return SingleRows(kernel, rows.single(middle), norms, self.n_threads)
 
     def take(self, index: IntVector) -> "VectorGram":
         return VectorGram(self.kernel, self.rows.take(index), n_threads=1)
@@ -155,7 +169,7 @@ class MatrixGram:
     def source(self, columns: IntVector) -> RowSource:
         return no_source()
 
-    def single(self) -> SingleRows | None:
+    def single(self) -> SingleKernel | None:
         return None
 
     def take(self, index: IntVector) -> "MatrixGram":
@@ -212,7 +226,7 @@ class RowsGram:
     def source(self, columns: IntVector) -> RowSource:
         return no_source()
 
-    def single(self) -> SingleRows | None:
+    def single(self) -> SingleKernel | None:
         return None
 
     def take(self, index: IntVector) -> "RowsGram":

@@ -17,7 +17,7 @@ from maxmargin._jit import jit, smaller
 from maxmargin._threads import raise_if_stopped, run_all
 from maxmargin.data.design import SCATTERED
 from maxmargin.data.rows import DenseRows, Rows
-from maxmargin.kernels.functions import RBF, Kernel
+from maxmargin.kernels.functions import RBF
 from maxmargin.kernels.sums import add_rows
 from maxmargin.kernels.turning import copy_turned
 from maxmargin.typing import FloatVector, IntVector
@@ -41,11 +41,9 @@ P2, P3, P4, P5 = (np.float32(1.0 / k) for k in (6.0, 24.0, 120.0, 720.0))
 P6 = np.float32(1.0 / 5040.0)
 
 
-def can_be_single(kernel: Kernel, rows: Rows) -> bool:
+def is_mild(kernel: RBF, norms: FloatVector) -> bool:
     """Whether float32 gives the kernel to nearly its own rounding."""
-    if not isinstance(kernel, RBF):
-        return False
-    return kernel.gamma * float(rows.squared_norms().mean()) <= LARGEST_EXPONENT
+    return kernel.gamma * float(norms.mean()) <= LARGEST_EXPONENT
 
 
 class _Rooms(threading.local):
@@ -62,15 +60,16 @@ _rooms = _Rooms()
 
 
 class SingleRows:
-    """float32 copies of rows, and the Gaussian kernel between them."""
+    """Rows in float32, their exact norms, and the Gaussian kernel between them."""
 
-    def __init__(self, kernel: RBF, rows: Rows, n_threads: int) -> None:
-        self.rows, self.n_threads = rows.single(), n_threads
-        norms = rows.squared_norms()
+    def __init__(
+        self, kernel: RBF, rows: Rows, norms: FloatVector, n_threads: int
+    ) -> None:
+        self.rows, self.n_threads = rows, n_threads
         self.exponents: Singles = (-kernel.gamma * norms).astype(np.float32)
         self.twice = np.float32(2.0 * kernel.gamma)
         n_terms = rows.n_values / len(rows)
-        self.errors = _errors(kernel.gamma * norms, n_terms)
+        self.errors = value_errors(kernel.gamma * norms, n_terms)
         is_dense = isinstance(rows, DenseRows)
         self.products = n_terms if is_dense else SCATTERED * n_terms  # in one value
 
@@ -150,7 +149,7 @@ class SingleRows:
         _fill(dots, (own[1][here], others[1][there]), self.twice, out, corner)
 
 
-def _errors(exponents: FloatVector, n_terms: float) -> FloatVector:
+def value_errors(exponents: FloatVector, n_terms: float) -> FloatVector:
     """How far kernel values of each row may be off.
 
     The exponent of a pair is off by a multiple of its two terms a + b; but where b is

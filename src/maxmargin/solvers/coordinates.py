@@ -22,7 +22,7 @@ from maxmargin.solvers.pairs import (
     stop_above,
     stop_below,
 )
-from maxmargin.solvers.work import Work, set_mask
+from maxmargin.solvers.work import Work, set_masks
 from maxmargin.solvers.working_set import SLICE, add_row
 from maxmargin.typing import FloatVector
 
@@ -115,7 +115,9 @@ def move_one(work: Work, k: int, curvature: float) -> float:
     is_rising = work.grad[k] + work.rise[k] < 0.0
     slope = -work.grad[k] - work.rise[k] if is_rising else work.grad[k] + work.fall[k]
     for _ in range(2):  # at most one kink lies before the end
-        stop = stop_above(work, k) if is_rising else stop_below(work, k)
+        stop = stop_below(work.beta[k], work.kink[k], work.lower[k])
+        if is_rising:
+            stop = stop_above(work.beta[k], work.kink[k], work.upper[k])
         room = abs(stop - work.beta[k])
         part = min(slope / curvature, room)
         work.gained[0] += part * (slope - 0.5 * curvature * part)
@@ -126,5 +128,5 @@ def move_one(work: Work, k: int, curvature: float) -> float:
         work.beta[k] = stop
         if stop == work.upper[k] or stop == work.lower[k] or slope <= 0.0:
             break
-    set_mask(work, k)
+    set_masks(work, k, k + 1)
     return work.beta[k] - before

@@ -12,7 +12,7 @@ computed afresh in float64, and the rounds go on from there until they agree.
 """
 
 import time
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from maxmargin.kernels.arena import Arena
 from maxmargin.kernels.cache import hold_all
 from maxmargin.kernels.gram import Gram
 from maxmargin.kernels.memory import pass_on
+from maxmargin.kernels.panel_rows import PanelRows
 from maxmargin.kernels.source import no_source
 from maxmargin.problems.dual import (
     DualProblem,
@@ -34,11 +35,13 @@ from maxmargin.solvers.gradient import Point, RunningGradient, image_of, weight_
 from maxmargin.solvers.pace import Pace
 from maxmargin.solvers.pairs import CONVERGED
 from maxmargin.solvers.result import Options, Status, WorkingSet
+from maxmargin.solvers.rounds import make_crew, rounds_until
 from maxmargin.solvers.square import Square
 from maxmargin.solvers.work import Work, gather_work
 from maxmargin.typing import BoolVector, FloatVector, IntVector
 
 WHOLE = 2000  # variables that are all members from the start
+QUICK = 3000  # variables whose rounds are made in compiled code
 FEWEST_NEW, MOST_NEW = 128, 2048  # members in a round
 NEW_SHARE = 32  # of the variables at a time, within the two limits
 STAYING = 0.5  # of the new members at a bound at most: then more are taken in
@@ -103,10 +106,17 @@ class _Growth:
         self.age = np.zeros(n, dtype=np.intp)
         self.order = np.random.default_rng(0).permutation(n)  # who comes first in a tie
         is_plain = np.array_equal(problem.row, np.arange(gram.n))
-        self.is_whole = is_plain and n <= min(WHOLE, self.square.most)
+        has_room = is_plain and n <= self.square.most
+        self.is_whole = has_room and n <= WHOLE
+        self.panels = None
+        if has_room and n <= QUICK and problem.n_groups <= 1:
+            self.panels = self.arena.short_rows()
+        if self.panels is not None:
+            self.crew = make_crew(n, self.square.values)
         self.n_new = int(np.clip(n // NEW_SHARE, FEWEST_NEW, MOST_NEW // 2))
         self.n_settles = 0
         self.epoch = epoch_of(problem)
+        self._is_second = options.working_set is WorkingSet.SECOND_ORDER
 
     def _start(self) -> None:
         """Rows that the two halves of a tube have in common cancel."""
@@ -142,6 +152,9 @@ class _Growth:
                 violation = self._compute_all()
                 is_there = violation <= self.options.tol
                 return self._reached(violation, Status.CONVERGED if is_there else limit)
+            if self.panels is not None:
+                self._make_rounds(grad, self.panels)
+                continue
             if not self._renew(front, right, left):
                 return self._reached(front.violation, None)
             work = self._gather(grad)
@@ -194,6 +207,21 @@ class _Growth:
             group = self.problem.group[self.square.members]
             self.square.reorder(np.argsort(group, kind="stable"))
 
+    def _make_rounds(self, grad: FloatVector, panels: PanelRows) -> None:
+        """Many rounds in compiled code, as far as a slice of time goes."""
+        everybody = np.arange(len(self.beta))
+        work = gather_work(self.problem, everybody, self.beta, grad, self.diagonal)
+        tol, is_second = self.options.tol, self._is_second
+        is_bound = not self.problem.is_free_of_equalities
+        left = self.pace.max_iter - self.pace.n_iter
+        how = tol, INNER_TOL * tol, left, is_second, is_bound
+        raise_if_stopped()
+        made, violation = rounds_until(work, self.crew, panels, no_source(), how)
+        self.pace.n_iter += made
+        self.arena.n_computed = int(self.crew.n_computed[0])
+        self._report(violation, work)
+        self.beta, self.image = work.beta, work.grad - self.problem.linear
+
     def _gather(self, grad: FloatVector) -> Work:
         members = self.square.members
         work = gather_work(self.problem, members, self.beta, grad, self.diagonal)
@@ -214,12 +242,11 @@ class _Growth:
     def _move(self, work: Work, tol: float) -> None:
         """Pairs of members move until they agree to `tol`, slice by slice."""
         rows = hold_all(self.square.rows)
-        is_second = self.options.working_set is WorkingSet.SECOND_ORDER
         while True:
             raise_if_stopped()
             began = time.monotonic()
             why, made, violation, _ = self.epoch(
-                work, rows, no_source(), tol, self.pace.moves(), is_second
+                work, rows, no_source(), tol, self.pace.moves(), self._is_second
             )
             self.pace.note(made, time.monotonic() - began)
             self._report(violation, work)
@@ -304,7 +331,7 @@ class _Front:
     ) -> None:
         n_groups = max(problem.n_groups, 1)
         self.group = np.maximum(problem.group, 0)
-        self.members = [slice(None)]
+        self.members: list[Any] = [slice(None)]
         if n_groups > 1:
             self.members = [self.group == g for g in range(n_groups)]
         self.lowest = np.array([right[inside].min() for inside in self.members])

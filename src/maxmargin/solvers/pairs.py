@@ -5,15 +5,16 @@ import numpy as np
 from maxmargin._jit import jit
 from maxmargin.kernels.cache import NOBODY, RowCache, claim_slot, find_row
 from maxmargin.kernels.source import NO_KIND, RowSource, compute_row
-from maxmargin.solvers.work import Work, set_mask
+from maxmargin.solvers.work import Work, mask_of
 from maxmargin.solvers.working_set import (
     SLICE,
     add_difference,
+    find_highest,
     find_lowest,
-    first_order_partner,
     second_order_partner,
     worst_group,
 )
+from maxmargin.typing import FloatVector
 
 CONVERGED, NEEDS_ROW, OUT_OF_MOVES = 0, 1, 2  # why an epoch came back
 
@@ -31,28 +32,43 @@ def pair_epoch(
 
     Returns (why, moves made, violation, variable whose row is missing).
     """
+    beta, grad, rise, fall = work.beta, work.grad, work.rise, work.fall
+    lower, upper, kink, gained = work.lower, work.upper, work.kink, work.gained
+    diagonal, row, start = work.diagonal, work.row, work.start
+    rows, slot_of, least = cache.rows, cache.slot, work.min_curvature
+    last_use, clock = cache.last_use, cache.clock
     violation = np.inf
     for made in range(max_moves + 1):
-        in_slice, g, lowest, violation = worst_group(work)
+        first, g, lowest, violation = worst_group(grad, rise, fall, start)
         if violation <= tol:
             return CONVERGED, made, violation, NOBODY
         if made == max_moves:
             break
-        i = find_lowest(work, in_slice, min(in_slice + SLICE, work.start[g + 1]))
-        slot_i = obtain_row(cache, source, work.row[i], i)
+        i = find_lowest(grad, rise, first, min(first + SLICE, start[g + 1]))
+        slot_i = slot_of[row[i]]
         if slot_i == NOBODY:
-            return NEEDS_ROW, made, violation, i
-        row_i = cache.rows[slot_i]
+            slot_i = compute_missing(cache, source, row[i], i)
+            if slot_i == NOBODY:
+                return NEEDS_ROW, made, violation, i
+        last_use[slot_i], clock[0] = clock[0], clock[0] + 1
+        row_i, ends, own = rows[slot_i], (start[g], start[g + 1]), diagonal[i]
         if is_second_order:
-            j = second_order_partner(work, row_i, i, g, lowest)
+            j = second_order_partner(
+                grad, fall, diagonal, row_i, own, ends, lowest, least
+            )
         else:
-            j = first_order_partner(work, g)
-        slot_j = obtain_row(cache, source, work.row[j], j)
+            j = find_highest(grad, fall, ends[0], ends[1])
+        slot_j = slot_of[row[j]]
         if slot_j == NOBODY:
-            return NEEDS_ROW, made, violation, j
-        curvature = work.diagonal[i] + work.diagonal[j] - 2.0 * np.float64(row_i[j])
-        step = move_pair(work, i, j, max(curvature, work.min_curvature))
-        add_difference(work.grad, row_i, cache.rows[slot_j], step)
+            slot_j = compute_missing(cache, source, row[j], j)
+            if slot_j == NOBODY:
+                return NEEDS_ROW, made, violation, j
+        last_use[slot_j], clock[0] = clock[0], clock[0] + 1
+        curvature = max(own + diagonal[j] - 2.0 * np.float64(row_i[j]), least)
+        step = move_pair(
+            beta, grad, rise, fall, lower, upper, kink, gained, i, j, curvature
+        )
+        add_difference(grad, row_i, rows[slot_j], step)
     return OUT_OF_MOVES, max_moves, violation, NOBODY
 
 
@@ -60,53 +76,71 @@ def pair_epoch(
 def obtain_row(cache: RowCache, source: RowSource, row: int, variable: int) -> int:
     """The slot of a row, computed here if it can be; NOBODY if Python must."""
     slot = find_row(cache, row)
-    if slot != NOBODY or source.kind == NO_KIND:
+    if slot != NOBODY:
         return slot
+    return compute_missing(cache, source, row, variable)
+
+
+@jit
+def compute_missing(cache: RowCache, source: RowSource, row: int, variable: int) -> int:
+    """A slot for a row that has none, computed here; NOBODY if Python must."""
+    if source.kind == NO_KIND:
+        return NOBODY
     slot = claim_slot(cache, row)
     compute_row(source, variable, cache.rows[slot])
     return slot
 
 
 @jit
-def move_pair(work: Work, i: int, j: int, curvature: float) -> float:
+def move_pair(
+    beta: FloatVector,
+    grad: FloatVector,
+    rise: FloatVector,
+    fall: FloatVector,
+    lower: FloatVector,
+    upper: FloatVector,
+    kink: FloatVector,
+    gained: FloatVector,
+    i: int,
+    j: int,
+    curvature: float,
+) -> float:
     """Raise beta_i and lower beta_j by the best common step; return it.
 
     Along the step the slope falls linearly, and by 2 kink where a variable crosses
     zero: stop where it vanishes, at such a kink, or at the box.
     """
-    slope = work.grad[j] + work.fall[j] - work.grad[i] - work.rise[i]
-    step = 0.0
+    slope = grad[j] + fall[j] - grad[i] - rise[i]
+    step, above, below = 0.0, beta[i], beta[j]
     for _ in range(3):  # at most two kinks lie before the end
-        stop_i, stop_j = stop_above(work, i), stop_below(work, j)
-        room_i, room_j = stop_i - work.beta[i], work.beta[j] - stop_j
+        stop_i = stop_above(above, kink[i], upper[i])
+        stop_j = stop_below(below, kink[j], lower[j])
+        room_i, room_j = stop_i - above, below - stop_j
         part = min(slope / curvature, room_i, room_j)
-        work.gained[0] += part * (slope - 0.5 * curvature * part)
+        gained[0] += part * (slope - 0.5 * curvature * part)
         step += part
-        work.beta[i] = stop_i if part == room_i else work.beta[i] + part
-        work.beta[j] = stop_j if part == room_j else work.beta[j] - part
+        above = stop_i if part == room_i else above + part
+        below = stop_j if part == room_j else below - part
         slope -= curvature * part
         if part == room_i:
-            slope = slope - 2.0 * work.kink[i] if stop_i != work.upper[i] else 0.0
+            slope = slope - 2.0 * kink[i] if stop_i != upper[i] else 0.0
         if part == room_j:
-            slope = slope - 2.0 * work.kink[j] if stop_j != work.lower[j] else 0.0
+            slope = slope - 2.0 * kink[j] if stop_j != lower[j] else 0.0
         if slope <= 0.0 or (part < room_i and part < room_j):
             break
-    set_mask(work, i)
-    set_mask(work, j)
+    beta[i], beta[j] = above, below
+    rise[i], fall[i] = mask_of(above, kink[i], lower[i], upper[i])
+    rise[j], fall[j] = mask_of(below, kink[j], lower[j], upper[j])
     return step
 
 
 @jit
-def stop_above(work: Work, k: int) -> float:
-    """Where a rising beta_k must look up: zero if a kink lies ahead, or its bound."""
-    if work.beta[k] < 0.0 and work.kink[k] > 0.0 and work.upper[k] > 0.0:
-        return 0.0
-    return work.upper[k]
+def stop_above(beta: float, kink: float, upper: float) -> float:
+    """Where a rising beta must look up: zero if a kink lies ahead, or its bound."""
+    return 0.0 if beta < 0.0 and kink > 0.0 and upper > 0.0 else upper
 
 
 @jit
-def stop_below(work: Work, k: int) -> float:
-    """Where a falling beta_k must look up: zero if a kink lies ahead, or its bound."""
-    if work.beta[k] > 0.0 and work.kink[k] > 0.0 and work.lower[k] < 0.0:
-        return 0.0
-    return work.lower[k]
+def stop_below(beta: float, kink: float, lower: float) -> float:
+    """Where a falling beta must look up: zero if a kink lies ahead, or its bound."""
+    return 0.0 if beta > 0.0 and kink > 0.0 and lower < 0.0 else lower

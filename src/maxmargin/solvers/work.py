@@ -69,21 +69,19 @@ def curvature_floor(diagonal: FloatVector) -> float:
 
 
 @jit
-def set_mask(work: Work, k: int) -> None:
-    """Bring rise and fall of one variable up to date with its beta."""
-    set_masks(work, k, k + 1)
+def set_masks(work: Work, first: int, last: int) -> None:
+    """Bring rise and fall of a range of variables up to date."""
+    beta, kink, rise, fall = work.beta, work.kink, work.rise, work.fall
+    lower, upper = work.lower, work.upper
+    for k in range(first, last):
+        rise[k], fall[k] = mask_of(beta[k], kink[k], lower[k], upper[k])
 
 
 @jit
-def set_masks(work: Work, first: int, last: int) -> None:
-    """Bring rise and fall of a range of variables up to date."""
-    betas, kinks, rise, fall = work.beta, work.kink, work.rise, work.fall
-    lower, upper = work.lower, work.upper
-    for k in range(first, last):
-        beta, kink = betas[k], kinks[k]
-        rise[k] = kink if beta >= 0.0 else -kink
-        fall[k] = kink if beta > 0.0 else -kink
-        if beta >= upper[k]:
-            rise[k] = np.inf
-        if beta <= lower[k]:
-            fall[k] = -np.inf
+def mask_of(
+    beta: float, kink: float, lower: float, upper: float
+) -> tuple[float, float]:
+    """rise and fall of a variable."""
+    rise = kink if beta >= 0.0 else -kink
+    fall = kink if beta > 0.0 else -kink
+    return np.inf if beta >= upper else rise, -np.inf if beta <= lower else fall

@@ -2,15 +2,14 @@
 
 Sweeps run over slices handed to small functions whose bodies have no branch: that is
 the form that LLVM turns into vector instructions. The winner's place is then searched
-for in the winning slice alone. Arrays are taken out of `work` before a loop: inside it
-each mention would count references, which costs more than the arithmetic.
+for in the winning slice alone. Arrays are handed over one by one: taken out of a tuple,
+or handed on with one, they count references, which costs more than the arithmetic.
 """
 
 import numpy as np
 
 from maxmargin._jit import jit, jit_fast, larger, smaller
-from maxmargin.solvers.work import Work
-from maxmargin.typing import FloatVector, KernelMatrix
+from maxmargin.typing import FloatVector, IntVector, KernelMatrix
 
 SLICE = 256
 SINGLE = 4  # bytes of a float32
@@ -82,9 +81,8 @@ def best_single_gain(
 
 
 @jit
-def find_lowest(work: Work, first: int, last: int) -> int:
+def find_lowest(grad: FloatVector, rise: FloatVector, first: int, last: int) -> int:
     """The variable of a range whose slope of going up is lowest."""
-    grad, rise = work.grad, work.rise
     best, found = np.inf, first
     for k in range(first, last):
         slope = grad[k] + rise[k]
@@ -94,9 +92,8 @@ def find_lowest(work: Work, first: int, last: int) -> int:
 
 
 @jit
-def find_highest(work: Work, first: int, last: int) -> int:
+def find_highest(grad: FloatVector, fall: FloatVector, first: int, last: int) -> int:
     """The variable of a range whose slope of coming from below is highest."""
-    grad, fall = work.grad, work.fall
     best, found = -np.inf, first
     for k in range(first, last):
         slope = grad[k] + fall[k]
@@ -106,14 +103,15 @@ def find_highest(work: Work, first: int, last: int) -> int:
 
 
 @jit
-def worst_group(work: Work) -> tuple[int, int, float, float]:
+def worst_group(
+    grad: FloatVector, rise: FloatVector, fall: FloatVector, start: IntVector
+) -> tuple[int, int, float, float]:
     """(first of the slice with the lowest slope, group, lowest slope, violation)."""
-    grad, rise, fall = work.grad, work.rise, work.fall
     worst_slice, worst, worst_lowest, violation = 0, 0, 0.0, -np.inf
-    for g in range(len(work.start) - 1):
-        lowest, highest, in_slice = np.inf, -np.inf, work.start[g]
-        for s in range(work.start[g], work.start[g + 1], SLICE):
-            e = min(s + SLICE, work.start[g + 1])
+    for g in range(len(start) - 1):
+        lowest, highest, in_slice = np.inf, -np.inf, start[g]
+        for s in range(start[g], start[g + 1], SLICE):
+            e = min(s + SLICE, start[g + 1])
             low, high = bounds(grad[s:e], rise[s:e], fall[s:e])
             highest = max(highest, high)
             if low < lowest:
@@ -126,14 +124,19 @@ def worst_group(work: Work) -> tuple[int, int, float, float]:
 
 @jit
 def second_order_partner(
-    work: Work, row_i: KernelMatrix, i: int, g: int, lowest: float
+    grad: FloatVector,
+    fall: FloatVector,
+    diagonal: FloatVector,
+    row_i: KernelMatrix,
+    own: float,
+    ends: tuple[int, int],
+    lowest: float,
+    least: float,
 ) -> int:
-    """The j of i's group with the largest gain."""
-    grad, fall, diagonal = work.grad, work.fall, work.diagonal
-    own, least = diagonal[i], work.min_curvature
-    best, in_slice = -1.0, work.start[g]
-    for s in range(work.start[g], work.start[g + 1], SLICE):
-        e = min(s + SLICE, work.start[g + 1])
+    """The j of a range with the largest gain; `own` is K_ii, `least` a curvature."""
+    best, in_slice = -1.0, ends[0]
+    for s in range(ends[0], ends[1], SLICE):
+        e = min(s + SLICE, ends[1])
         near = grad[s:e], fall[s:e], diagonal[s:e]
         if row_i.itemsize == SINGLE:
             gain = best_single_gain(near, row_i[s:e], lowest, own, least)
@@ -141,28 +144,13 @@ def second_order_partner(
             gain = best_pair_gain(near, row_i[s:e], lowest, own, least)
         if gain > best:
             best, in_slice = gain, s
-    last = min(in_slice + SLICE, work.start[g + 1])
-    return _best_in_range(work, row_i, i, (in_slice, last), lowest)
-
-
-@jit
-def _best_in_range(
-    work: Work, row_i: KernelMatrix, i: int, ends: tuple[int, int], lowest: float
-) -> int:
-    grad, fall, diagonal = work.grad, work.fall, work.diagonal
-    best, found = -1.0, ends[0]
-    for k in range(ends[0], ends[1]):
+    best, found = -1.0, in_slice
+    for k in range(in_slice, min(in_slice + SLICE, ends[1])):
         slope = grad[k] + fall[k] - lowest
         if slope <= 0.0:
             continue
-        curvature = diagonal[i] + diagonal[k] - 2.0 * np.float64(row_i[k])
-        gain = slope * slope / max(curvature, work.min_curvature)
+        curvature = own + diagonal[k] - 2.0 * np.float64(row_i[k])
+        gain = slope * slope / max(curvature, least)
         if gain > best:
             best, found = gain, k
     return found
-
-
-@jit
-def first_order_partner(work: Work, g: int) -> int:
-    """The j of a group that completes the maximal violating pair."""
-    return find_highest(work, work.start[g], work.start[g + 1])

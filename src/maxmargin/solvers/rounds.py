@@ -1,0 +1,289 @@
+"""How are the rounds of a small problem made in no time? All in compiled code.
+
+A problem of one or two thousand variables, as pairs of classes mostly are, has few
+support vectors, and few rows of K decide it. The rounds are those of `grow`: take in
+who violates most, move pairs on the square of the members, sum the rows of those that
+moved. But each takes some microseconds, which Python would multiply.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from maxmargin._jit import jit
+from maxmargin.kernels.cache import RowCache, hold_all
+from maxmargin.kernels.panel_rows import PanelRows
+from maxmargin.kernels.panels import (
+    PANEL,
+    STRIP,
+    Pair,
+    Side,
+    Singles,
+    add_values,
+    copy_part,
+    meet_and_store,
+    repack,
+)
+from maxmargin.kernels.source import RowSource
+from maxmargin.solvers.coordinates import coordinate_epoch
+from maxmargin.solvers.pairs import pair_epoch
+from maxmargin.solvers.work import Work, set_masks
+from maxmargin.solvers.working_set import bounds
+from maxmargin.typing import BoolVector, FloatVector, IntVector, KernelMatrix
+
+YOUNG = 2  # rounds that a member at a bound is kept for
+GONE_SHARE = 0.3  # of the members at rest: fewer are not worth moving memory for
+FEWEST_NEW, MOST_NEW = 32, 256  # members in a round
+NEW_SHARE = 16  # of the variables at a time, within the two limits
+STAYING = 0.5  # of the new members at a bound at most: then more are taken in
+INNER = 0.1  # of the violation: how far a round goes
+MANY_MOVES, MANY_ROUNDS = 10_000, 16  # in one call: some hundredths of a second
+
+
+class Crew(NamedTuple):
+    """Who is a member, and what members know of each other."""
+
+    members: IntVector  # room for all variables; the first n[0] count
+    n: IntVector  # one number
+    n_new: IntVector  # one number: how many a round takes in
+    n_computed: IntVector  # one number: rows of K so far
+    age: IntVector  # rounds at a bound, of every variable
+    is_member: BoolVector  # of every variable
+    cache: RowCache  # the square: row i of member i
+
+
+def make_crew(n: int, square: KernelMatrix) -> Crew:
+    """Nobody yet; the square has room for all."""
+    return Crew(
+        members=np.zeros(n, dtype=np.intp),
+        n=np.zeros(1, dtype=np.intp),
+        n_new=np.full(1, np.clip(n // NEW_SHARE, FEWEST_NEW, MOST_NEW)),
+        n_computed=np.zeros(1, dtype=np.intp),
+        age=np.zeros(n, dtype=np.intp),
+        is_member=np.zeros(n, dtype=np.bool_),
+        cache=hold_all(square),
+    )
+
+
+def rounds_until(
+    work: Work,
+    crew: Crew,
+    rows: PanelRows,
+    source: RowSource,
+    how: tuple[float, float, int, bool, bool],
+) -> tuple[int, float]:
+    """Rounds until `tol`, or as many as a call may take: (moves made, violation).
+
+    `how` is (tol, tol within a round, moves, second order or not, whether an equality
+    binds the variables).
+    """
+    panels = rows.panels, rows.exponents
+    return _rounds(work, crew, panels, rows.twice, source, how)
+
+
+@jit
+def _rounds(
+    work: Work,
+    crew: Crew,
+    panels: Side,
+    twice: np.float32,
+    source: RowSource,
+    how: tuple[float, float, int, bool, bool],
+) -> tuple[int, float]:
+    tol, inner_tol, max_moves, is_second_order, is_bound = how
+    total = np.empty(len(panels[1]))
+    max_moves = min(max_moves, MANY_MOVES)
+    made, violation = 0, np.inf
+    for _ in range(MANY_ROUNDS):
+        lowest, highest = bounds(work.grad, work.rise, work.fall)
+        violation = highest - lowest
+        if not is_bound:
+            violation = max(highest, -lowest)
+            lowest = highest = 0.0
+        if violation <= tol or made >= max_moves:
+            break
+        _let_go(work, crew)
+        first = crew.n[0]
+        _take_in(work, crew, lowest, highest)
+        _extend(crew, first, panels, twice)
+        own = _own_work(work, crew)
+        level = max(INNER * violation, inner_tol)
+        most = max_moves - made
+        if is_bound:
+            _, moves, _, _ = pair_epoch(
+                own, crew.cache, source, level, most, is_second_order
+            )
+        else:
+            _, moves, _, _ = coordinate_epoch(
+                own, crew.cache, source, level, most, is_second_order
+            )
+        made += moves
+        work.gained[0] += own.gained[0]
+        _spread(work, own, crew, panels, twice, total)
+    return made, violation
+
+
+@jit
+def _let_go(work: Work, crew: Crew) -> None:
+    """Members that have rested at a bound for a while make room, if they are many."""
+    members, age, n = crew.members, crew.age, crew.n[0]
+    beta, lower, upper = work.beta, work.lower, work.upper
+    n_gone = n_rest = 0
+    for k in range(n):
+        i = members[k]
+        b = beta[i]
+        is_free = lower[i] < b < upper[i] and (b != 0.0 or work.kink[i] == 0.0)
+        age[i] = 0 if is_free else age[i] + 1
+        n_gone += age[i] > YOUNG
+        n_rest += not is_free
+    if n > 0 and n_rest < STAYING * crew.n_new[0]:
+        crew.n_new[0] = min(2 * crew.n_new[0], MOST_NEW)
+    if n_gone <= GONE_SHARE * n:
+        return
+    kept = np.empty(n - n_gone, dtype=np.intp)
+    n_kept = 0
+    for k in range(n):
+        if age[members[k]] > YOUNG:
+            crew.is_member[members[k]] = False
+        else:
+            kept[n_kept] = k
+            n_kept += 1
+    values = crew.cache.rows
+    for i in range(n_kept):
+        source, target = values[kept[i]], values[i]
+        for j in range(n_kept):
+            target[j] = source[kept[j]]
+        members[i] = members[kept[i]]
+    crew.n[0] = n_kept
+
+
+@jit
+def _take_in(work: Work, crew: Crew, lowest: float, highest: float) -> None:
+    """Those that violate most, half of them on either side."""
+    n_new = crew.n_new[0] // 2
+    _join(work.grad + work.rise, crew, highest, n_new)
+    _join(-work.grad - work.fall, crew, -lowest, n_new)
+
+
+@jit
+def _join(slope: FloatVector, crew: Crew, limit: float, n_new: int) -> None:
+    """The lowest slopes below a limit become members; ties, from all over the place."""
+    outside = np.empty(len(slope))
+    n_outside = 0
+    for k in range(len(slope)):
+        if slope[k] < limit and not crew.is_member[k]:
+            outside[n_outside] = slope[k]
+            n_outside += 1
+    last, n_below, n_ties = limit, n_outside, 0
+    if n_outside > n_new:
+        last = np.partition(outside[:n_outside], n_new - 1)[n_new - 1]
+        n_below = int(np.count_nonzero(outside[:n_outside] < last))
+        n_ties = int(np.count_nonzero(outside[:n_outside] == last))
+    size, tie, n_more = crew.n[0], 0, n_new - n_below
+    for k in range(len(slope)):
+        if crew.is_member[k] or slope[k] > last or slope[k] >= limit:
+            continue
+        if slope[k] == last:
+            tie += 1
+            if (tie - 1) * n_more // n_ties == tie * n_more // n_ties:
+                continue
+        crew.members[size] = k
+        crew.is_member[k] = True
+        crew.age[k] = 0
+        size += 1
+    crew.n[0] = size
+
+
+@jit
+def _extend(crew: Crew, first: int, panels: Side, twice: np.float32) -> None:
+    """The kernel between new members and all, as rows and as columns of the square."""
+    n, square = crew.n[0], crew.cache.rows
+    if n == first:
+        return
+    crew.n_computed[0] += n - first
+    new = _packed(panels, crew.members[first:n], STRIP)
+    all_members = _packed(panels, crew.members[:n], PANEL)
+    room = np.empty((STRIP, PANEL), dtype=np.float32)
+    for p in range(len(all_members[0])):
+        left = p * PANEL
+        width = min(PANEL, n - left)
+        for s in range(len(new[0])):
+            top = first + s * STRIP
+            height = min(STRIP, n - top)
+            meet_and_store(new, all_members, (s, p), twice, room, (0, 0))
+            copy_part(room, (height, width), square, (top, left))
+            _copy_turned(room, (height, min(width, first - left)), square, (left, top))
+
+
+@jit
+def _copy_turned(
+    room: Singles, shape: Pair, square: KernelMatrix, corner: Pair
+) -> None:
+    for j in range(shape[1]):
+        row = square[corner[0] + j]
+        for i in range(shape[0]):
+            row[corner[1] + i] = room[i, j]
+
+
+@jit
+def _packed(panels: Side, index: IntVector, width: int) -> Side:
+    n_blocks = -(-len(index) // width)
+    values = np.zeros((n_blocks, panels[0].shape[1], width), dtype=np.float32)
+    repack(panels[0], index, values)
+    exponents = np.zeros(n_blocks * width, dtype=np.float32)
+    for k in range(len(index)):
+        exponents[k] = panels[1][index[k]]
+    return values, exponents
+
+
+@jit
+def _own_work(work: Work, crew: Crew) -> Work:
+    members = crew.members[: crew.n[0]]
+    n = len(members)
+    own = Work(
+        work.beta[members],
+        work.grad[members],
+        np.empty(n),
+        np.empty(n),
+        work.lower[members],
+        work.upper[members],
+        work.kink[members],
+        work.diagonal[members],
+        np.arange(n),
+        np.array([0, n]),
+        np.zeros(1),
+        work.min_curvature,
+    )
+    set_masks(own, 0, n)
+    return own
+
+
+@jit
+def _spread(
+    work: Work,
+    own: Work,
+    crew: Crew,
+    panels: Side,
+    twice: np.float32,
+    total: FloatVector,
+) -> None:
+    """Tell everybody what the members did."""
+    members = crew.members[: crew.n[0]]
+    beta, rise, fall = work.beta, work.rise, work.fall
+    moved = np.empty(len(members), dtype=np.intp)
+    change = np.zeros(len(members) + STRIP)
+    n_moved = 0
+    for k in range(len(members)):
+        i = members[k]
+        if own.beta[k] != beta[i]:
+            moved[n_moved], change[n_moved] = i, own.beta[k] - beta[i]
+            beta[i], rise[i], fall[i] = own.beta[k], own.rise[k], own.fall[k]
+            n_moved += 1
+    crew.n_computed[0] += n_moved
+    strips = _packed(panels, moved[:n_moved], STRIP)
+    total[:] = 0.0
+    spans = (0, len(strips[0])), (0, len(panels[0]))
+    add_values(strips, panels, twice, change, total, spans)
+    grad = work.grad
+    for k in range(len(grad)):
+        grad[k] += total[k]
