@@ -2,7 +2,8 @@
 
 MaxMarginError
 ├── InvalidInput (ValueError)             data or a parameter cannot be used
-│   └── InfeasibleProblem                 no point meets the constraints
+│   ├── InfeasibleProblem                 no point meets the constraints
+│   └── ModelFormatError                  a model file is damaged, or not one of ours
 └── NotAvailable (NotImplementedError)    asked for something not there yet
 """
 
@@ -17,6 +18,34 @@ class InvalidInput(MaxMarginError, ValueError):
 
 class InfeasibleProblem(InvalidInput):
     """The constraints contradict one another, as with too large a nu."""
+
+
+class ModelFormatError(InvalidInput):
+    """A model file cannot be read, or a model cannot be written in that form.
+
+    `path` is the file's name where it has one, `line` counts from 1 in text files.
+    """
+
+    def __init__(
+        self, message: str, *, path: str | None = None, line: int | None = None
+    ) -> None:
+        self.message, self.path, self.line = message, path, line
+        super().__init__(message, path, line)
+
+    def __str__(self) -> str:
+        place = [self.path] if self.path else []
+        if self.line is not None:
+            place.append(f"line {self.line}")
+        return f"{', '.join(place)}: {self.message}" if place else self.message
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _model_format_error, (self.message, self.path, self.line)
+
+
+def _model_format_error(
+    message: str, path: str | None, line: int | None
+) -> ModelFormatError:
+    return ModelFormatError(message, path=path, line=line)
 
 
 class NotAvailable(MaxMarginError, NotImplementedError):
