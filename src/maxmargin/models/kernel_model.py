@@ -50,6 +50,7 @@ class KernelModel:
     prob_b: FloatVector | None = None
     density_marks: FloatVector | None = None  # ten, of a one-class machine
     n_features: int = 0
+    index_base: int = 1  # the index of the first column in text files
 
     @property
     def is_classifier(self) -> bool:
