@@ -1,0 +1,68 @@
+"""What does a LIBSVM model predict? (LIBSVM's svm-predict.)"""
+
+from typing import TYPE_CHECKING, Any
+
+from maxmargin.cli.console import Context, Failure
+from maxmargin.cli.predicting import (
+    Answer,
+    open_model,
+    report_scores,
+    task_of,
+    warn_if_empty,
+    write_answer,
+)
+
+if TYPE_CHECKING:
+    from maxmargin.models.kernel_model import KernelModel
+
+USAGE = """\
+Usage: svm-predict [options] test_file model_file output_file
+options:
+-b probability_estimates: write probabilities too, 0 or 1 (default 0)
+-q : quiet mode (no outputs)
+"""
+LAPLACE = (
+    "Prob. model for test data: target value = predicted value + z,\n"
+    "z: Laplace distribution e^(-|z|/sigma)/(2sigma),sigma={:g}"
+)
+
+
+def run(arguments: list[str], context: Context) -> int:
+    """Write predictions, and print how many are right."""
+    task = task_of(arguments, USAGE)
+    from maxmargin.cli.data_files import read_kernel_rows, read_samples
+    from maxmargin.interop.libsvm_file import read_libsvm
+
+    model: KernelModel = open_model(task.model, read_libsvm)
+    if model.kernel is None:
+        data = read_kernel_rows(task.data, context)
+        data = data._replace(X=data.X[:, 1:])
+    else:
+        data = read_samples(task.data, context)
+    warn_if_empty(data, task.data)
+    if task.has_probability and not model.has_probabilities:
+        raise Failure("Model does not support probability estimates")
+    if not task.has_probability and model.has_probabilities and not task.is_quiet:
+        context.say("Model supports probability estimates, but disabled in prediction.")
+    if task.has_probability and model.is_regressor and not task.is_quiet:
+        context.say(LAPLACE.format(model.sigma))
+    answer = _answer(model, data.X, context, has_probability=task.has_probability)
+    write_answer(task.output, answer)
+    if not task.is_quiet or context.is_json:
+        suffix = " (classification)"
+        is_regression = model.is_regressor
+        report_scores(data, answer, context, is_regression=is_regression, suffix=suffix)
+    return 0
+
+
+def _answer(
+    model: "KernelModel", X: Any, context: Context, *, has_probability: bool
+) -> Answer:
+    decisions = model.decisions(X, context.cores)
+    if not has_probability or model.is_regressor:
+        return Answer(model.read(decisions))
+    shares = model.read_probabilities(decisions)
+    if not model.is_classifier:
+        return Answer(model.read(decisions), shares, "label normal outlier")
+    names = " ".join(f"{label:g}" for label in model.classes)
+    return Answer(model.classes[shares.argmax(axis=1)], shares, f"labels {names}")
