@@ -67,6 +67,13 @@ class LinearSet(NamedTuple):
     class_weight: FloatVector | None = None
 
 
+class LinearEvidence(NamedTuple):
+    """One solved problem; a machine for all classes at once has none of this kind."""
+
+    problem: LinearProblem | None
+    solution: Solution
+
+
 Start = FloatMatrix | None  # weights of a former fit, a row per plane, the bias' last
 
 
@@ -76,19 +83,31 @@ def fit_linear_model(
     options: Options,
     n_threads: int = 1,
     start: Start = None,
-) -> tuple[LinearModel, list[Solution]]:
+) -> tuple[LinearModel, list[LinearEvidence]]:
     """Solve for every hyperplane, or for all of them at once."""
     with one_blas_thread():
-        design = Design(training.X, _constant(spec), n_threads)
-        _check_sizes(design, training.target)
         if spec.solver == JOINT:
-            solutions = [_solve_joint(spec, training, design, options)]
-            n_planes = _labels(training).n_classes
-        else:
-            problems = _problems(spec, training, design)
-            solutions = _solve(spec, problems, options, start)
-            n_planes = len(problems)
-    return _read(spec, training, solutions, n_planes), solutions
+            design = _design(spec, training, n_threads)
+            solution = _solve_joint(spec, training, design, options)
+            found = [LinearEvidence(None, solution)]
+            return _read(spec, training, found, _labels(training).n_classes), found
+        problems = linear_problems(spec, training, n_threads)
+        solutions = _solve(spec, problems, options, start)
+    pairs = zip(problems, solutions, strict=True)
+    found = [LinearEvidence(problem, solution) for problem, solution in pairs]
+    return _read(spec, training, found, len(found)), found
+
+
+def slope(problem: LinearProblem, weight: FloatVector) -> float:
+    """The length of the gradient of a smooth problem at these weights."""
+    pull = problem.design.transposed_times(dual_point(problem, weight))
+    return float(np.linalg.norm(problem.penalty * weight - pull))
+
+
+def _design(spec: LinearSpec, training: LinearSet, n_threads: int) -> Design:
+    design = Design(training.X, _constant(spec), n_threads)
+    _check_sizes(design, training.target)
+    return design
 
 
 def _constant(spec: LinearSpec) -> float:
@@ -97,10 +116,11 @@ def _constant(spec: LinearSpec) -> float:
     return max(spec.bias, 0.0)
 
 
-def _problems(
-    spec: LinearSpec, training: LinearSet, design: Design
+def linear_problems(
+    spec: LinearSpec, training: LinearSet, n_threads: int = 1
 ) -> list[LinearProblem]:
     """One for each hyperplane."""
+    design = _design(spec, training, n_threads)
     base = LinearProblem(
         design=design,
         target=np.ones(design.n),
@@ -175,9 +195,9 @@ def dual_point(problem: LinearProblem, weight: FloatVector) -> FloatVector:
 
 
 def _read(
-    spec: LinearSpec, training: LinearSet, solutions: list[Solution], n_planes: int
+    spec: LinearSpec, training: LinearSet, found: list[LinearEvidence], n_planes: int
 ) -> LinearModel:
-    weights = np.concatenate([_weight_of(solution) for solution in solutions])
+    weights = np.concatenate([weights_of(each) for each in found])
     weights = weights.reshape(n_planes, -1)
     if not np.isfinite(weights).all():
         raise InvalidInput(
@@ -199,9 +219,11 @@ def _read(
     )
 
 
-def _weight_of(solution: Solution) -> FloatVector:
-    assert solution.weight is not None, "a linear solver gives weights"
-    return solution.weight
+def weights_of(found: LinearEvidence) -> FloatVector:
+    """The weights of the features, the constant one's last."""
+    weight = found.solution.weight
+    assert weight is not None, "a linear solver gives weights"
+    return weight
 
 
 def _labels(training: LinearSet) -> Labels:
