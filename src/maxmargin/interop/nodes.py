@@ -90,6 +90,6 @@ def refuse_pointers(*arguments: Any) -> None:
         if is_pointer or hasattr(argument, "contents"):
             raise NotAvailable(
                 "Raw ctypes pointers cannot be used here: maxmargin has no C "
-                "structures behind them. Pass the objects themselves, such as svm_problem, "
-                "svm_parameter, svm_model and what gen_svm_nodearray returns."
+                "structures behind them. Pass the objects themselves, such as "
+                "svm_problem, svm_model and what gen_svm_nodearray returns."
             )
