@@ -3,7 +3,9 @@
 MaxMarginError
 ├── InvalidInput (ValueError)             data or a parameter cannot be used
 │   ├── InfeasibleProblem                 no point meets the constraints
-│   └── ModelFormatError                  a model file is damaged, or not one of ours
+│   ├── ModelFormatError                  a model file is damaged, or not one of ours
+│   ├── DataFormatError                   a data file says what it must not say
+│   └── UnreadableFile (OSError)          a file is not there, or not for us
 └── NotAvailable (NotImplementedError)    asked for something not there yet
 """
 
@@ -46,6 +48,27 @@ def _model_format_error(
     message: str, path: str | None, line: int | None
 ) -> ModelFormatError:
     return ModelFormatError(message, path=path, line=line)
+
+
+class DataFormatError(InvalidInput):
+    """A data file cannot be read: in `path`, at `line` and `column` (from 1)."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        path: str | None = None,
+        line: int | None = None,
+        column: int | None = None,
+    ) -> None:
+        places = (path, line and f"line {line}", column and f"column {column}")
+        place = ", ".join(str(part) for part in places if part)
+        super().__init__(f"{place}: {message}" if place else message)
+        self.path, self.line, self.column = path, line, column
+
+
+class UnreadableFile(InvalidInput, OSError):
+    """A file is missing, is a folder, or may not be read or written."""
 
 
 class NotAvailable(MaxMarginError, NotImplementedError):
