@@ -11,7 +11,6 @@ from typing import BinaryIO, NamedTuple, NoReturn, TypeAlias
 from maxmargin.errors import ModelFormatError
 
 PathLike: TypeAlias = str | os.PathLike[str]
-Source: TypeAlias = PathLike | bytes | BinaryIO
 
 
 class Content(NamedTuple):
@@ -26,8 +25,13 @@ class Content(NamedTuple):
         raise ModelFormatError(message, path=self.path, line=line)
 
 
+Source: TypeAlias = PathLike | bytes | BinaryIO | Content
+
+
 def read_content(source: Source) -> Content:
     """All of a file, given by its name, its bytes or an open file."""
+    if isinstance(source, Content):
+        return source
     if isinstance(source, bytes | bytearray | memoryview):
         return Content(bytes(source))
     if isinstance(source, str | os.PathLike):

@@ -184,9 +184,7 @@ def _read_kernel(header: Header, kernel_type: str) -> Kernel | None:
     return Polynomial(gamma, coef0, header.integer("degree", 0, LARGEST_DEGREE))
 
 
-def _read_probabilities(
-    header: Header, machine: str, n_pairs: int
-) -> dict[str, Any]:
+def _read_probabilities(header: Header, machine: str, n_pairs: int) -> dict[str, Any]:
     """Sigmoids of a classifier, sigma of a regressor, marks of a one-class machine."""
     sizes = {"probA": 1}
     if machine in ("c_svc", "nu_svc"):
