@@ -20,20 +20,25 @@ def run(arguments: list[str], context: Context) -> int:
         context.say(f"dataset {path} not found")
         context.report(error=f"dataset {path} not found")
         return 1
-    problems: list[dict[str, int | str]] = []
-    n_bad_lines = 0
+    problems: list[dict[str, int | str]] = []  # for machines, which read all at once
+    bad_lines = set()
+    for number, mistake in _all_mistakes(path):
+        bad_lines.add(number)
+        context.say(f"line {number}: {mistake}")
+        if context.is_json:
+            problems.append({"line": number, "message": mistake})
+    n_bad = len(bad_lines)
+    context.say(f"Found {n_bad} lines with error." if n_bad else "No error.")
+    context.report(lines_with_error=n_bad, problems=problems)
+    return 1 if n_bad else 0
+
+
+def _all_mistakes(path: Path) -> Iterator[tuple[int, str]]:
+    """Numbers of lines, from 1, with what is wrong there."""
     with open(path, encoding="utf-8", errors="replace") as lines:
         for number, line in enumerate(lines, start=1):
-            found = list(mistakes(line))
-            n_bad_lines += bool(found)
-            for mistake in found:
-                context.say(f"line {number}: {mistake}")
-                if context.is_json:
-                    problems.append({"line": number, "message": mistake})
-    is_clean = n_bad_lines == 0
-    context.say("No error." if is_clean else f"Found {n_bad_lines} lines with error.")
-    context.report(lines_with_error=n_bad_lines, problems=problems)
-    return 0 if is_clean else 1
+            for mistake in mistakes(line):
+                yield number, mistake
 
 
 def mistakes(line: str) -> Iterator[str]:

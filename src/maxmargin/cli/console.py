@@ -114,6 +114,11 @@ def check_writable(path: str, failure: str) -> None:
         raise Failure(failure)
 
 
+def about(error: BaseException, path: str) -> str:
+    """What an error says, in one line, without the name of the file."""
+    return " ".join(str(error).split()).removeprefix(path).lstrip(":, ")
+
+
 def _plain(value: Any) -> Any:
     """A NumPy number or array as Python's own."""
     return value.tolist() if hasattr(value, "tolist") else str(value)

@@ -1,6 +1,7 @@
-"""What do the arguments of our own commands say? Flags anywhere, then names of files."""
+"""What do the arguments of our own commands say? Flags, and names of files."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from maxmargin.cli.console import Failure
@@ -72,13 +73,14 @@ def positive(default: float | None = None) -> Flag:
     return Flag(read, default)
 
 
-class Parsed(NamedTuple):
+@dataclass(frozen=True)
+class Parsed:
     """Values by flag, and what is no flag."""
 
     values: dict[str, Any]
     names: list[str]
 
-    def __getitem__(self, flag: Any) -> Any:
+    def __getitem__(self, flag: str) -> Any:
         return self.values[flag]
 
 

@@ -82,9 +82,10 @@ def _task(options: list[str], data: str) -> Task:
     passed: list[str] = []
     words = iter(options)
     for word in words:
-        if word in ("-log2c", "-log2g"):
-            name = "C" if word == "-log2c" else "gamma"
-            task = task._replace(**{name: _steps(word, next(words, ""))})
+        if word == "-log2c":
+            task = task._replace(C=_steps(word, next(words, "")))
+        elif word == "-log2g":
+            task = task._replace(gamma=_steps(word, next(words, "")))
         elif word in ("-c", "-g"):
             raise Failure(f"Use -log2c and -log2g. {HINT}")
         elif word == "-v":
@@ -138,19 +139,14 @@ def _check(task: Task) -> None:
 
 def search(task: Task, context: Context) -> Best:
     """Cross-validate every point of the plan that is not known already."""
-    from maxmargin.cli.svm_train import WITH_VALUE, options_of
-    from maxmargin.cli.training import samples_of, task_of
-    from maxmargin.interop.libsvm_training import REGRESSORS, check_svm
-    from maxmargin.interop.option_strings import KernelType
+    from maxmargin.cli.svm_train import WITH_VALUE, options_of, training_set
+    from maxmargin.cli.training import task_of
+    from maxmargin.interop.libsvm_training import REGRESSORS
 
     words = [*task.options, "-v", task.n_folds]
     training = task_of([*words, task.data], USAGE, WITH_VALUE, "q", "Unknown option")
     told = options_of(training.options)
-    is_kernel = told.kernel_type == KernelType.PRECOMPUTED
-    data = samples_of(training, context, is_kernel=is_kernel)
-    complaint = check_svm(data, told)
-    if complaint is not None:
-        raise Failure(f"ERROR: {complaint}")
+    data, _ = training_set(training, told, context)
     sign = -1.0 if told.svm_type in REGRESSORS else 1.0
     known = _known(task.resume)
     best: Best | None = None

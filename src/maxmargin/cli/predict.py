@@ -27,11 +27,11 @@ logistic regression only
 def run(arguments: list[str], context: Context) -> int:
     """Write predictions, and print how many are right."""
     task = task_of(arguments, USAGE)
-    from maxmargin.cli.data_files import read_samples
+    from maxmargin.cli.data_files import read_from_one
     from maxmargin.interop.liblinear_file import read_liblinear
 
-    model: LinearModel = open_model(task.model, read_liblinear)
-    data = read_samples(task.data, context)
+    model: LinearModel = open_model(task.model, read_liblinear, "svm-predict")
+    data = read_from_one(task.data, context)
     warn_if_empty(data, task.data)
     if task.has_probability and not model.is_logistic:
         raise Failure("probability output is only supported for logistic regression")

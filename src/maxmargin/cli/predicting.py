@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
-from maxmargin.cli.console import Context, Failure, warn, written
+from maxmargin.cli.console import Context, Failure, about, warn, written
 from maxmargin.errors import ModelFormatError
 
 if TYPE_CHECKING:
@@ -57,12 +57,17 @@ def _switch(text: str) -> bool:
     return text == "1"
 
 
-def open_model(path: str, read: Callable[[str], Any]) -> Any:
-    """A model, or LIBSVM's words about why there is none."""
+def open_model(path: str, read: Callable[[str], Any], other: str) -> Any:
+    """A model, or LIBSVM's words about why there is none.
+
+    `other` is the command for models of the other kind.
+    """
     try:
         return read(path)
     except ModelFormatError as error:
-        reason = " ".join(str(error).split())
+        reason = about(error, path)
+        if "_type' is not known" in reason:
+            reason += f" A model of another kind: try `maxmargin {other}`."
         raise Failure(f"can't open model file {path}: {reason}") from error
     except OSError as error:
         raise Failure(f"can't open model file {path}") from error

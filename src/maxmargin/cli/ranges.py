@@ -31,9 +31,9 @@ class TargetScaling(NamedTuple):
 
 
 class Ranges(NamedTuple):
-    """What a file of ranges holds; column j of `features` stands for index[j]."""
+    """What a file of ranges holds; column j of `features` stands for indices[j]."""
 
-    index: IntVector  # ascending: only features that occur, however large their index
+    indices: IntVector  # ascending: only features that occur, however large their index
     features: Scaling
     target: TargetScaling | None
 
@@ -46,8 +46,8 @@ def write_ranges(path: str, ranges: Ranges) -> None:
             stream.write(f"y\n{y.lower:.17g} {y.upper:.17g}\n")
             stream.write(f"{y.low:.17g} {y.high:.17g}\n")
         stream.write(f"x\n{x.lower:.17g} {x.upper:.17g}\n")
-        for j in np.flatnonzero(x.varies & (ranges.index > 0)):  # it counts from 1
-            stream.write(f"{ranges.index[j]} {x.low[j]:.17g} {x.high[j]:.17g}\n")
+        for j in np.flatnonzero(x.varies & (ranges.indices > 0)):  # it counts from 1
+            stream.write(f"{ranges.indices[j]} {x.low[j]:.17g} {x.high[j]:.17g}\n")
 
 
 def read_ranges(path: str) -> Ranges:
@@ -105,8 +105,8 @@ class _Lines:
 
     def features(self) -> Iterator[tuple[int, tuple[float, float]]]:
         """Each line's index, with its smallest and largest value."""
-        for self.number, line in self.rest:
-            words = line.split()
+        for number, line in self.rest:
+            self.number, words = number, line.split()
             if not words:
                 continue
             if len(words) != 3 or not words[0].isdigit():

@@ -13,6 +13,7 @@ from maxmargin.cli.predicting import (
 )
 
 if TYPE_CHECKING:
+    from maxmargin.data.svmlight import TextData
     from maxmargin.models.kernel_model import KernelModel
 
 USAGE = """\
@@ -30,15 +31,10 @@ LAPLACE = (
 def run(arguments: list[str], context: Context) -> int:
     """Write predictions, and print how many are right."""
     task = task_of(arguments, USAGE)
-    from maxmargin.cli.data_files import read_kernel_rows, read_samples
     from maxmargin.interop.libsvm_file import read_libsvm
 
-    model: KernelModel = open_model(task.model, read_libsvm)
-    if model.kernel is None:
-        data = read_kernel_rows(task.data, context)
-        data = data._replace(X=data.X[:, 1:])
-    else:
-        data = read_samples(task.data, context)
+    model: KernelModel = open_model(task.model, read_libsvm, "predict")
+    data = _samples(model, task.data, context)
     warn_if_empty(data, task.data)
     if task.has_probability and not model.has_probabilities:
         raise Failure("Model does not support probability estimates")
@@ -53,6 +49,30 @@ def run(arguments: list[str], context: Context) -> int:
         is_regression = model.is_regressor
         report_scores(data, answer, context, is_regression=is_regression, suffix=suffix)
     return 0
+
+
+def _samples(model: "KernelModel", path: str, context: Context) -> "TextData":
+    """Samples whose columns mean what the model's columns mean."""
+    from maxmargin.cli.data_files import read_indexed, read_kernel_rows
+
+    if model.kernel is None:
+        data = read_kernel_rows(path, context)
+        return data._replace(X=data.X[:, 1:])
+    data = read_indexed(path, context)
+    if model.index_base == 0:
+        return data
+    return data._replace(X=zero_last(data.X, model.n_features))
+
+
+def zero_last(X: Any, n_features: int) -> Any:
+    """Index 1 as column 0, and what has index 0 behind all that the model knows."""
+    from scipy import sparse
+
+    rest = X[:, 1:]
+    if not (X.indices == 0).any():
+        return rest
+    rest.resize(X.shape[0], max(n_features, rest.shape[1]))
+    return sparse.csr_matrix(sparse.hstack([rest, X[:, :1]]))
 
 
 def _answer(

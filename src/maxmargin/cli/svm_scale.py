@@ -50,7 +50,7 @@ def run(arguments: list[str], context: Context) -> int:
     from maxmargin.cli.data_files import read_indexed
     from maxmargin.cli.ranges import write_ranges
 
-    data = read_indexed(task.path, "can't open file {}", context)
+    data = read_indexed(task.path, context, "can't open file {}")
     index, X = _compact(data.X)
     if len(index) and index[0] == 0:
         warn("WARNING: minimal feature index is 0, but indices should start from 1")
@@ -62,7 +62,7 @@ def run(arguments: list[str], context: Context) -> int:
                 f"to the file {task.save}."
             )
         write_ranges(task.save, ranges)
-    X = _columns(index, X, ranges.index)
+    X = _columns(index, X, ranges.indices)
     n_values = _write(X, data.y, ranges, is_silent=context.is_json)
     if n_values > data.X.nnz:
         warn(GREW.format(data.X.nnz, n_values))
@@ -158,23 +158,25 @@ def _unseen(index: "IntVector", own: "Scaling", ranges: "Ranges") -> "IntVector"
     """Indices that vary here, and for which the file has no range."""
     import numpy as np
 
-    return np.setdiff1d(index[own.varies], ranges.index)
+    return np.setdiff1d(index[own.varies], ranges.indices)
 
 
 def _write(
     X: "sparse.csr_matrix", y: "FloatVector", ranges: "Ranges", *, is_silent: bool
 ) -> int:
     """Write scaled rows, as many at once as fit a block; return how many values."""
+    from scipy import sparse
+
     labels = y if ranges.target is None else _scaled_target(y, ranges.target)
     step = max(1, BLOCK // max(1, X.shape[1]))
     n_values = 0
     for start in range(0, X.shape[0], step):
-        from scipy import sparse
-
         block = sparse.csr_matrix(ranges.features.apply(X[start : start + step]))
         n_values += block.nnz
         if not is_silent:
-            sys.stdout.write(_lines(block, ranges.index, labels[start : start + step]))
+            sys.stdout.write(
+                _lines(block, ranges.indices, labels[start : start + step])
+            )
     return n_values
 
 

@@ -1,31 +1,41 @@
 """How is a kernel machine trained from a file? (LIBSVM's svm-train.)"""
 
+from dataclasses import replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from maxmargin.cli.console import Context, Failure, check_writable
 from maxmargin.cli.progress import progress_line
-from maxmargin.cli.training import Task, pace_of, samples_of, task_of
+from maxmargin.cli.training import (
+    Task,
+    TrainingSet,
+    kernel_rows_of,
+    pace_of,
+    samples_of,
+    task_of,
+)
 
 if TYPE_CHECKING:
     from maxmargin.interop.libsvm_training import Trained
     from maxmargin.interop.option_strings import SvmOptions
     from maxmargin.interop.samples import DataSet
+    from maxmargin.models.kernel_model import KernelModel
 
 USAGE = """\
 Usage: svm-train [options] training_set_file [model_file]
 options:
 -s svm_type : which machine (default 0)
-	0 -- C-SVC		(tells classes apart)
-	1 -- nu-SVC		(tells classes apart)
-	2 -- one-class SVM
-	3 -- epsilon-SVR	(predicts numbers)
-	4 -- nu-SVR		(predicts numbers)
+    0 -- C-SVC   (tells classes apart)
+    1 -- nu-SVC   (tells classes apart)
+    2 -- one-class SVM
+    3 -- epsilon-SVR (predicts numbers)
+    4 -- nu-SVR   (predicts numbers)
 -t kernel_type : which kernel (default 2)
-	0 -- linear: u'*v
-	1 -- polynomial: (gamma*u'*v + coef0)^degree
-	2 -- radial basis function: exp(-gamma*|u-v|^2)
-	3 -- sigmoid: tanh(gamma*u'*v + coef0)
-	4 -- precomputed: kernel values in training_set_file
+    0 -- linear: u'*v
+    1 -- polynomial: (gamma*u'*v + coef0)^degree
+    2 -- radial basis function: exp(-gamma*|u-v|^2)
+    3 -- sigmoid: tanh(gamma*u'*v + coef0)
+    4 -- precomputed: kernel values in training_set_file
 -d degree : degree of the polynomial kernel (default 3)
 -g gamma : gamma of the kernel (default 1/num_features)
 -r coef0 : coef0 of the kernel (default 0)
@@ -48,20 +58,13 @@ def run(arguments: list[str], context: Context) -> int:
     """Train and write a model, or cross-validate."""
     task = task_of(arguments, USAGE, WITH_VALUE, SWITCHES, "Unknown option")
     told = options_of(task.options)
-    from maxmargin.interop.libsvm_training import check_svm
-    from maxmargin.interop.option_strings import KernelType
-
-    is_kernel = told.kernel_type == KernelType.PRECOMPUTED
-    data = samples_of(task, context, is_kernel=is_kernel)
-    complaint = check_svm(data, told)
-    if complaint is not None:
-        raise Failure(f"ERROR: {complaint}")
+    data, index_base = training_set(task, told, context)
     if told.cross_validation:
         cross_validate(data, told, context)
         return 0
     check_writable(task.model, f"can't save model to file {task.model}")
     trained = train(data, told, context)
-    save(trained, task.model)
+    save(replace(trained.model, index_base=index_base), task.model)
     _report(trained, task, context)
     return 0
 
@@ -72,7 +75,7 @@ def options_of(words: list[str]) -> "SvmOptions":
     from maxmargin.interop.option_strings import parse_svm_options
 
     types = {"-s": "unknown svm type", "-t": "unknown kernel type"}
-    for flag, value in zip(words, words[1:], strict=False):
+    for flag, value in pairwise(words):
         if flag in types and value not in tuple("01234"):
             raise Failure(f"ERROR: {types[flag]}")
     try:
@@ -81,6 +84,21 @@ def options_of(words: list[str]) -> "SvmOptions":
         usage = USAGE if "n-fold" in str(error) else ""
         raise Failure(" ".join(str(error).split()), usage=usage) from error
     return told
+
+
+def training_set(task: Task, told: "SvmOptions", context: Context) -> TrainingSet:
+    """Samples that LIBSVM has no complaint about, given the options."""
+    from maxmargin.interop.libsvm_training import check_svm
+    from maxmargin.interop.option_strings import KernelType
+
+    if told.kernel_type == KernelType.PRECOMPUTED:
+        found = TrainingSet(kernel_rows_of(task, context), 1)
+    else:
+        found = samples_of(task, context)
+    complaint = check_svm(found.data, told)
+    if complaint is not None:
+        raise Failure(f"ERROR: {complaint}")
+    return found
 
 
 def train(data: "DataSet", told: "SvmOptions", context: Context) -> "Trained":
@@ -95,12 +113,12 @@ def train(data: "DataSet", told: "SvmOptions", context: Context) -> "Trained":
     return trained
 
 
-def save(trained: "Trained", path: str) -> None:
+def save(model: "KernelModel", path: str) -> None:
     """Write the model in LIBSVM's format."""
     from maxmargin.interop.libsvm_file import write_libsvm
 
     try:
-        write_libsvm(path, trained.model)
+        write_libsvm(path, model)
     except OSError as error:
         raise Failure(f"can't save model to file {path}") from error
 

@@ -1,6 +1,7 @@
 """How is a linear machine trained from a file? (LIBLINEAR's train.)"""
 
 from functools import partial
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from maxmargin.cli.console import Context, Failure, check_writable, warn
@@ -17,28 +18,28 @@ Usage: train [options] training_set_file [model_file]
 options:
 -s type : the solver, which stands for a loss and a penalty (default 1)
   to tell classes apart
-	 0 -- L2-regularized logistic regression (primal)
-	 1 -- L2-regularized L2-loss support vector classification (dual)
-	 2 -- L2-regularized L2-loss support vector classification (primal)
-	 3 -- L2-regularized L1-loss support vector classification (dual)
-	 4 -- support vector classification by Crammer and Singer
-	 5 -- L1-regularized L2-loss support vector classification
-	 6 -- L1-regularized logistic regression
-	 7 -- L2-regularized logistic regression (dual)
+     0 -- L2-regularized logistic regression (primal)
+     1 -- L2-regularized L2-loss support vector classification (dual)
+     2 -- L2-regularized L2-loss support vector classification (primal)
+     3 -- L2-regularized L1-loss support vector classification (dual)
+     4 -- support vector classification by Crammer and Singer
+     5 -- L1-regularized L2-loss support vector classification
+     6 -- L1-regularized logistic regression
+     7 -- L2-regularized logistic regression (dual)
   to predict numbers
-	11 -- L2-regularized L2-loss support vector regression (primal)
-	12 -- L2-regularized L2-loss support vector regression (dual)
-	13 -- L2-regularized L1-loss support vector regression (dual)
+    11 -- L2-regularized L2-loss support vector regression (primal)
+    12 -- L2-regularized L2-loss support vector regression (dual)
+    13 -- L2-regularized L1-loss support vector regression (dual)
   to tell ordinary samples from others
-	21 -- one-class support vector machine (dual)
+    21 -- one-class support vector machine (dual)
 -c cost : the parameter C (default 1)
 -p epsilon : half the width of the tube of regressions (default 0.1)
 -n nu : the parameter nu of -s 21 (default 0.5)
 -e epsilon : tolerance; answers are never less exact than 1e-6 here
-	(default 0.01 for -s 0, 2, 5, 6, 21; 0.0001 for -s 11; 0.1 for the others)
+    (default 0.01 for -s 0, 2, 5, 6, 21; 0.0001 for -s 11; 0.1 for the others)
 -B bias : append a feature of this value to every sample; below 0: none (default -1)
 -R : leave the weight of that feature out of the penalty; needs -B 1
-	(for -s 0, 2, 5, 6, 11)
+    (for -s 0, 2, 5, 6, 11)
 -wi weight : C of class i is weight times C
 -W weight_file : one weight for every sample, a line each
 -v n: n-fold cross validation mode
@@ -55,7 +56,9 @@ def run(arguments: list[str], context: Context) -> int:
     told = options_of(task.options)
     from maxmargin.interop.liblinear_training import check_linear
 
-    data = samples_of(task, context)
+    data, index_base = samples_of(task, context)
+    if index_base == 0:
+        raise Failure("Wrong input format: feature index 0, but indices start from 1")
     complaint = check_linear(data, told)
     if complaint is not None:
         raise Failure(f"ERROR: {complaint}")
@@ -76,7 +79,7 @@ def options_of(words: list[str]) -> "LinearOptions":
     from maxmargin.errors import InvalidInput
     from maxmargin.interop.option_strings import parse_linear_options
 
-    for flag, value in zip(words, words[1:], strict=False):
+    for flag, value in pairwise(words):
         if flag == "-s" and value not in SOLVERS:
             raise Failure("ERROR: unknown solver type")
     try:

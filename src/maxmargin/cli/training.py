@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from maxmargin.interop.libsvm_training import Pace
     from maxmargin.interop.samples import DataSet
     from maxmargin.solvers import Progress
+    from maxmargin.typing import FloatVector
 
 
 class Task(NamedTuple):
@@ -54,19 +55,40 @@ def task_of(
     return Task(options, files[0], model, weights)
 
 
-def samples_of(task: Task, context: Context, *, is_kernel: bool = False) -> "DataSet":
-    """What is in the data file, and in the file of weights."""
-    from maxmargin.cli.data_files import read_kernel_rows, read_samples, read_weights
+class TrainingSet(NamedTuple):
+    """Samples, and the index of their first column."""
+
+    data: "DataSet"
+    index_base: int
+
+
+def kernel_rows_of(task: Task, context: Context) -> "DataSet":
+    """Rows of a precomputed kernel, and weights."""
+    from maxmargin.cli.data_files import read_kernel_rows
     from maxmargin.interop.samples import DataSet
 
-    data = (read_kernel_rows if is_kernel else read_samples)(task.data, context)
-    if len(data.y) == 0:
-        raise Failure(f"{task.data} holds no samples")
-    largest = data.X.shape[1] - 1 if is_kernel else data.X.shape[1]
-    weight = None
-    if task.weights is not None:
-        weight = read_weights(task.weights, len(data.y))
-    return DataSet(data.X, data.y, largest, weight)
+    data = read_kernel_rows(task.data, context)
+    weight = _weight_of(task, len(data.y))
+    return DataSet(data.X, data.y, data.X.shape[1] - 1, weight)
+
+
+def samples_of(task: Task, context: Context) -> TrainingSet:
+    """What is in the data file, and in the file of weights."""
+    from maxmargin.cli.data_files import read_samples
+    from maxmargin.interop.samples import DataSet
+
+    data, index_base = read_samples(task.data, context)
+    weight = _weight_of(task, len(data.y))
+    largest = data.X.shape[1] - 1 + index_base
+    return TrainingSet(DataSet(data.X, data.y, largest, weight), index_base)
+
+
+def _weight_of(task: Task, n_samples: int) -> "FloatVector | None":
+    from maxmargin.cli.data_files import read_sample_weights
+
+    if task.weights is None:
+        return None
+    return read_sample_weights(task.weights, n_samples)
 
 
 def pace_of(context: Context, line: Line) -> "Pace":
