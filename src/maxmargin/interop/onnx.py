@@ -85,7 +85,7 @@ class _Graph:
     def constant(self, values: Any) -> str:
         """An array in the file; returns its name."""
         name = f"constant_{len(self.constants)}"
-        array = np.ascontiguousarray(values)
+        array = np.array(values, order="C")  # a number stays one
         if array.dtype.kind == "U":
             array = array.astype(object)
         make = self.onnx.numpy_helper.from_array
@@ -176,10 +176,10 @@ def _kernel_values(graph: _Graph, model: KernelModel) -> str:
         apart = graph.add("Abs", graph.add("Sub", rows, graph.constant(support)))
         far = graph.add("ReduceSum", apart, graph.constant(np.array([2])), keepdims=0)
         return _decay(graph, far, kernel.gamma)
-    dots = graph.add("MatMul", "X", graph.constant(support.T))
     if kernel is None or isinstance(kernel, Linear):
-        return dots
-    scaled = graph.add("Mul", dots, graph.constant(np.float64(kernel.gamma)))
+        return graph.add("MatMul", "X", graph.constant(support.T))
+    # gamma goes into the constant: runtimes fuse MatMul and Mul, in float32
+    scaled = graph.add("MatMul", "X", graph.constant(kernel.gamma * support.T))
     moved = graph.add("Add", scaled, graph.constant(np.float64(kernel.coef0)))
     if isinstance(kernel, Polynomial):
         return graph.add("Pow", moved, graph.constant(np.float64(kernel.degree)))
