@@ -34,10 +34,12 @@ class Context:
 
         return self.n_threads or count_cores()
 
-    def say(self, line: str = "", end: str = "\n") -> None:
+    def say(self, line: str = "", end: str = "\n", *, flush: bool = False) -> None:
         """Write a line for people; nothing where a machine asked."""
         if not self.is_json:
             sys.stdout.write(line + end)
+            if flush:  # for those who watch through a pipe
+                sys.stdout.flush()
 
     def report(self, **facts: Any) -> None:
         """Write one JSON object for a machine; nothing where people read."""

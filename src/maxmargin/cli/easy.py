@@ -31,7 +31,7 @@ def run(arguments: list[str], context: Context) -> int:
     context.say("Scaling training data...")
     scaled = _scale(["-s", ranges, arguments[0]], train_name, silent)
     context.say("Cross validation...")
-    best = grid.search(grid.Task(scaled, out=f"{scaled}.out"), silent)
+    best = grid.search(grid.default_task(scaled), silent)
     C, gamma = best.values()
     context.say(f"Best c={C}, g={gamma} CV rate={best.rate}")
     context.say("Training...")

@@ -35,6 +35,7 @@ grid_options :
 svm_options : further options, as of svm-train; for -s 3 and 4 the rate is the mean
     squared error, and the smallest is best
 """
+DEFAULT_STEPS = Steps(-5, 15, 2), Steps(3, -15, -2)  # of C and of gamma
 HINT = 'Try "maxmargin grid --help" for more information.'
 
 
@@ -42,8 +43,8 @@ class Task(NamedTuple):
     """What the arguments ask for."""
 
     data: str
-    C: Steps | None = Steps(-5, 15, 2)
-    gamma: Steps | None = Steps(3, -15, -2)
+    C: Steps | None
+    gamma: Steps | None
     n_folds: str = "5"
     out: str | None = None
     resume: str | None = None
@@ -76,9 +77,15 @@ def run(arguments: list[str], context: Context) -> int:
     return 0
 
 
+def default_task(data: str) -> Task:
+    """What is done where nothing is said."""
+    C, gamma = DEFAULT_STEPS
+    return Task(data, C, gamma, out=f"{os.path.basename(data)}.out")
+
+
 def _task(options: list[str], data: str) -> Task:
     title = os.path.basename(data)
-    task = Task(data, out=f"{title}.out")
+    task = default_task(data)
     passed: list[str] = []
     words = iter(options)
     for word in words:
@@ -160,7 +167,7 @@ def search(task: Task, context: Context) -> Best:
                 continue
             rate = _rate(data, told, point, context)
             best = _better(best, point, rate, sign)
-            context.say(_line("local", point, rate, best))
+            context.say(_line("local", point, rate, best), flush=True)
             if log is not None:
                 log.write(_log_line(point, rate))
                 log.flush()

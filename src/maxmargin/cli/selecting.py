@@ -1,10 +1,12 @@
 """Which C and gamma, where nobody wants to choose? A modest search.
 
 A coarse grid by cross-validation, on at most 2,000 samples, then a finer one around its
-best point. Of equals, the point with the smaller C and gamma is taken: the smoother
-machine. For regressions C and epsilon are in units of the targets' deviation.
+best point. Of equals, the point nearest the usual first guess is taken: an edge of the
+plateau would be a worse bet. For regressions C and epsilon are in units of the targets'
+deviation.
 """
 
+import math
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -29,6 +31,7 @@ MOST_SEARCHED = 2000  # samples; more hardly change which point is best
 RBF_C = (-1.0, 2.0, 5.0, 8.0)  # exponents of two
 RBF_GAMMA = (-4.0, -2.0, 0.0, 2.0)  # likewise, from the default gamma on
 LINEAR_C = (-8.0, -5.0, -2.0, 1.0, 4.0)
+FIRST_C = 4.0  # the first guess, in units of the targets' deviation
 FINER = 1.5  # half a step of the coarse grid
 TUBE = 0.1  # epsilon, in deviations of the targets
 LINEAR_TOL = 1e-4
@@ -66,11 +69,6 @@ class Tried(NamedTuple):
 
     setting: Setting
     loss: float
-
-    @property
-    def order(self) -> tuple[float, float, float]:
-        """Smaller is better."""
-        return self.loss, self.setting.C, self.setting.gamma or 0.0
 
 
 class Fitted(NamedTuple):
@@ -114,6 +112,8 @@ class Search:
         self.samples = _fewer(samples)
         self.kernel = kernel
         self.folds = _folds(self.samples, n_folds)
+        self.unit, self.epsilon = scale_of(self.samples.target)
+        self.gamma = default_gamma(self.samples.X)
         self.tried: dict[Setting, Tried] = {}
 
     def run(
@@ -132,7 +132,15 @@ class Search:
         return self._best()
 
     def _best(self) -> Tried | None:
-        return min(self.tried.values(), key=lambda t: t.order, default=None)
+        return min(self.tried.values(), key=self._order, default=None)
+
+    def _order(self, tried: Tried) -> tuple[float, float]:
+        """Smaller is better: the loss, then the distance from the first guess."""
+        C, gamma = tried.setting.C, tried.setting.gamma
+        steps = abs(math.log2(C / (self.unit * FIRST_C)))
+        if gamma is not None:
+            steps += abs(math.log2(gamma / self.gamma))
+        return tried.loss, steps
 
     def _try(
         self, setting: Setting, cores: int, until: float, show: Callable[[str], None]
@@ -149,16 +157,15 @@ class Search:
         self.tried[setting] = Tried(setting, total / self.samples.n)
 
     def _coarse(self, C: float | None, gamma: float | None) -> Iterator[Setting]:
-        unit, epsilon = scale_of(self.samples.target)
         exponents = LINEAR_C if self.kernel == "linear" else RBF_C
-        costs = [C] if C is not None else [unit * 2.0**e for e in exponents]
+        costs = [C] if C is not None else [self.unit * 2.0**e for e in exponents]
         gammas: list[float | None] = [None]
         if self.kernel == "rbf":
-            middle = default_gamma(self.samples.X)
-            gammas = [middle * 2.0**e for e in RBF_GAMMA] if gamma is None else [gamma]
+            grid = [self.gamma * 2.0**e for e in RBF_GAMMA]
+            gammas = [*grid] if gamma is None else [gamma]
         for each in costs:
             for one in gammas:
-                yield Setting(self.kernel, each, one, epsilon)
+                yield Setting(self.kernel, each, one, self.epsilon)
 
     def _finer(
         self, best: Setting, C: float | None, gamma: float | None
