@@ -9,6 +9,7 @@ import threading
 from collections import deque
 
 import numpy as np
+from numpy.typing import NDArray
 
 from maxmargin.typing import IntVector
 
@@ -53,6 +54,18 @@ class CRand:
             j = i + number % (n - i)
             order[i], order[j] = order[j], order[i]
         return np.array(order, dtype=np.intp)
+
+    def state(self) -> NDArray[np.int64]:
+        """The last numbers, oldest first, and the place (0) of the oldest."""
+        with self._lock:
+            return np.array([*self._last, 0], dtype=np.int64)
+
+    def resume(self, state: NDArray[np.int64]) -> None:
+        """Go on where compiled code has come to with a state."""
+        place = int(state[LONG_LAG])
+        numbers = np.roll(state[:LONG_LAG], -place).tolist()
+        with self._lock:
+            self._last = deque(numbers, LONG_LAG)
 
     def _draw(self, n: int) -> list[int]:
         last, numbers = self._last, []

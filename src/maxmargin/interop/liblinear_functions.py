@@ -58,7 +58,7 @@ def train(arg1: Any, arg2: Any = None, arg3: Any = None, arg4: Any = None) -> An
         -c cost : C (1)
         -p epsilon : of regressions (0.1)
         -n nu : of the one-class machine (0.5)
-        -e epsilon : tolerance; solutions are never less exact than 1e-6
+        -e epsilon : tolerance; solutions are never less exact than 1e-4
         -B bias : value of a constant feature; below 0 there is none (-1)
         -R : do not regularise the bias; needs -B 1, and -s 0, 2, 5, 6 or 11
         -wi weight : factor of C for class i (1)

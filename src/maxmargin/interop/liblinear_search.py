@@ -1,8 +1,7 @@
 """Which C, and which epsilon? LIBLINEAR's -C: cross-validation along a path of C.
 
-C doubles, and each fold keeps its weights from one C to the next. As in LIBLINEAR,
-weights that already meet its tolerance are not moved, and the path ends when no fold
-has moved for five values of C. (Chu, Ho, Tsai, Lin & Lin, KDD 2015.)
+C doubles, and each fold keeps its weights from one C to the next; the path ends when no
+fold has moved for five values of C. (Chu, Ho, Tsai, Lin & Lin, KDD 2015.)
 """
 
 import math
@@ -15,29 +14,18 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxmargin._threads import run_all
-from maxmargin.data.labels import Labels
 from maxmargin.interop.c_rand import PROCESS, CRand
 from maxmargin.interop.folds import Fold
-from maxmargin.interop.liblinear_training import (
-    FINE,
-    linear_folds,
-    spec_of,
-    training_of,
-)
+from maxmargin.interop.liblinear_steps import Steps
+from maxmargin.interop.liblinear_training import linear_folds, spec_of, training_of
 from maxmargin.interop.libsvm_training import Pace, Say, quiet
 from maxmargin.interop.option_strings import LinearOptions, SolverType
 from maxmargin.interop.samples import DataSet
-from maxmargin.models.fit_linear import (
-    LinearSet,
-    Start,
-    fit_linear_model,
-    linear_problems,
-    slope,
-    weights_of,
-)
-from maxmargin.models.linear_model import LinearModel
+from maxmargin.models.fit_linear import fit_linear_model, weights_of
 from maxmargin.solvers import Options
-from maxmargin.typing import FloatVector
+from maxmargin.typing import FloatMatrix, FloatVector
+
+Start = FloatMatrix | None  # a row per hyperplane
 
 RATIO = 2.0
 LAST_C = 1024.0
@@ -133,47 +121,12 @@ class _Step(NamedTuple):
 def _step(path: _Path, C: float, fold: Fold, start: Start) -> _Step:
     told = replace(path.told, C=C)
     training = training_of(path.data.take(fold.inside), told)
-    weights = start
-    if start is None or not _is_good_enough(training, told, start):
-        options = Options(tol=min(told.eps, FINE), time_limit=path.pace.time_limit)
-        _, found = fit_linear_model(spec_of(told), training, options, 1, start)
-        weights = np.stack([weights_of(each) for each in found])
-    assert weights is not None
-    model = _model(training, told, weights)
+    options = Options(time_limit=path.pace.time_limit)
+    steps = Steps(told, options, CRand(), start)
+    model, found = fit_linear_model(spec_of(told), training, options, 1, steps.solve)
     predicted = model.predict(path.data.X[fold.outside])
+    weights = np.stack([weights_of(each) for each in found])
     return _Step(weights, np.asarray(predicted, dtype=np.float64))
-
-
-def _is_good_enough(
-    training: LinearSet, told: LinearOptions, weights: np.ndarray
-) -> bool:
-    """Whether LIBLINEAR would stop here at once."""
-    for problem, weight in zip(
-        linear_problems(spec_of(told), training), weights, strict=True
-    ):
-        tol = float(told.eps)
-        if isinstance(training.target, Labels):
-            n = len(problem.target)
-            n_positive = int(np.count_nonzero(problem.target > 0))
-            tol *= max(min(n_positive, n - n_positive), 1) / n
-        at_zero = slope(problem, np.zeros_like(weight))
-        if not slope(problem, weight) <= tol * at_zero:
-            return False
-    return True
-
-
-def _model(
-    training: LinearSet, told: LinearOptions, weights: np.ndarray
-) -> LinearModel:
-    n_features = training.X.shape[1]
-    labels = training.target
-    return LinearModel(
-        solver=SolverType(told.solver_type).name,
-        classes=labels.classes if isinstance(labels, Labels) else None,
-        coef=np.ascontiguousarray(weights[:, :n_features]),
-        bias=float(told.bias),
-        bias_weight=weights[:, n_features:].sum(axis=1),
-    )
 
 
 def _has_moved(before: Start, after: Start) -> bool:

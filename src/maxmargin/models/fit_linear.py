@@ -6,12 +6,11 @@ each has its own weight; of more, class k has its own weight against all the oth
 which then have none.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import expit
 
 from maxmargin._threads import one_blas_thread, run_all
 from maxmargin.data.design import Design
@@ -24,7 +23,7 @@ from maxmargin.solvers import Options, Solution
 from maxmargin.solvers.crammer_singer import solve_crammer_singer
 from maxmargin.solvers.l1 import solve_l1
 from maxmargin.solvers.linear import solve_linear
-from maxmargin.typing import FloatMatrix, FloatVector
+from maxmargin.typing import FloatVector
 
 LOSSES = {
     "L2R_LR": Loss.LOGISTIC,
@@ -74,7 +73,7 @@ class LinearEvidence(NamedTuple):
     solution: Solution
 
 
-Start = FloatMatrix | None  # weights of a former fit, a row per plane, the bias' last
+Solve = Callable[[int, LinearProblem], Solution]  # the number of a hyperplane first
 
 
 def fit_linear_model(
@@ -82,26 +81,27 @@ def fit_linear_model(
     training: LinearSet,
     options: Options,
     n_threads: int = 1,
-    start: Start = None,
+    solve: Solve | None = None,
 ) -> tuple[LinearModel, list[LinearEvidence]]:
-    """Solve for every hyperplane, or for all of them at once."""
+    """Solve for every hyperplane, or for all of them at once.
+
+    `solve` solves one after the other in its own way; by default each is solved as
+    exactly as `options` say, on threads.
+    """
     with one_blas_thread():
         if spec.solver == JOINT:
             design = _design(spec, training, n_threads)
             solution = _solve_joint(spec, training, design, options)
             found = [LinearEvidence(None, solution)]
             return _read(spec, training, found, _labels(training).n_classes), found
-        problems = linear_problems(spec, training, n_threads)
-        solutions = _solve(spec, problems, options, start)
+        problems = _problems(spec, training, n_threads)
+        if solve is None:
+            solutions = _solve(spec, problems, options)
+        else:
+            solutions = [solve(k, problem) for k, problem in enumerate(problems)]
     pairs = zip(problems, solutions, strict=True)
     found = [LinearEvidence(problem, solution) for problem, solution in pairs]
     return _read(spec, training, found, len(found)), found
-
-
-def slope(problem: LinearProblem, weight: FloatVector) -> float:
-    """The length of the gradient of a smooth problem at these weights."""
-    pull = problem.design.transposed_times(dual_point(problem, weight))
-    return float(np.linalg.norm(problem.penalty * weight - pull))
 
 
 def _design(spec: LinearSpec, training: LinearSet, n_threads: int) -> Design:
@@ -116,8 +116,8 @@ def _constant(spec: LinearSpec) -> float:
     return max(spec.bias, 0.0)
 
 
-def linear_problems(
-    spec: LinearSpec, training: LinearSet, n_threads: int = 1
+def _problems(
+    spec: LinearSpec, training: LinearSet, n_threads: int
 ) -> list[LinearProblem]:
     """One for each hyperplane."""
     design = _design(spec, training, n_threads)
@@ -151,18 +151,14 @@ def _against(
 
 
 def _solve(
-    spec: LinearSpec, problems: list[LinearProblem], options: Options, start: Start
+    spec: LinearSpec, problems: list[LinearProblem], options: Options
 ) -> list[Solution]:
-    def solve(problem: LinearProblem, weight: FloatVector | None) -> Solution:
+    def solve(problem: LinearProblem) -> Solution:
         if spec.solver in SPARSE:
-            return solve_l1(problem, options, weight)
-        beta = None if weight is None else dual_point(problem, weight)
-        return solve_linear(problem, options, "auto", beta)
+            return solve_l1(problem, options)
+        return solve_linear(problem, options)
 
-    starts: Sequence[FloatVector | None] = [None] * len(problems)
-    if start is not None:
-        starts = list(start)
-    tasks = [partial(solve, *each) for each in zip(problems, starts, strict=True)]
+    tasks = [partial(solve, problem) for problem in problems]
     return run_all(tasks, problems[0].design.n_threads)
 
 
@@ -179,19 +175,6 @@ def _solve_joint(
     cost = _checked(spec.C * training.weight * weight)
     problem = CrammerSingerProblem(design, labels.code, cost, labels.n_classes)
     return solve_crammer_singer(problem, options)
-
-
-def dual_point(problem: LinearProblem, weight: FloatVector) -> FloatVector:
-    """The dual variables that belong to weights, of a smooth loss."""
-    z, y, C = problem.design.times(weight), problem.target, problem.cost
-    if problem.loss is Loss.LOGISTIC:
-        return C * y * expit(-y * z)
-    if problem.loss is Loss.SQUARED_HINGE:
-        return 2.0 * C * y * np.maximum(1.0 - y * z, 0.0)
-    rest = y - z
-    sizes = np.maximum(np.abs(rest) - problem.epsilon, 0.0)
-    point: FloatVector = 2.0 * C * np.sign(rest) * sizes
-    return point
 
 
 def _read(
