@@ -1,21 +1,14 @@
-"""Which format is a data file in, and what does it hold?
+"""What does a data file hold, whatever its format?"""
 
-By its name (.csv, .tsv, .txt with commas, .parquet) or by its first line: pairs of
-index:value are LIBSVM's text format.
-"""
-
-import re
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from scipy import sparse
 
 from maxmargin.cli.console import Context, Failure
 from maxmargin.cli.data_files import CANNOT_OPEN, read_samples, wrong_format
-from maxmargin.errors import DataFormatError, NotAvailable
-
-TABLE_NAMES = re.compile(r"\.(csv|tsv|parquet|pq)(\.(gz|bz2|xz))?$", re.IGNORECASE)
-HEAD = 4096  # bytes in which a first line is looked for
-PAIR = re.compile(rb"\s\d+:")
+from maxmargin.data.tables import guess_format, read_table
+from maxmargin.errors import DataFormatError, InvalidInput
 
 
 class AnyData(NamedTuple):
@@ -27,8 +20,12 @@ class AnyData(NamedTuple):
     names: tuple[str, ...] = ()  # of the columns, from a table
     target: str | None = None
 
-    def columns_from(self, index_base: int, n_features: int) -> Any:
-        """X with the columns of a model whose first column has index `index_base`."""
+    def columns_from(
+        self, index_base: int, n_features: int, names: Sequence[str] = ()
+    ) -> Any:
+        """X with the columns of a model: by name, if both have names, or by place."""
+        if self.names and names:
+            return self._by_name(names)
         if self.names and self.X.shape[1] != n_features:
             raise Failure(
                 f"the table has {self.X.shape[1]} features, but the model {n_features}"
@@ -41,43 +38,53 @@ class AnyData(NamedTuple):
         nothing = sparse.csr_matrix((X.shape[0], 1))
         return sparse.csr_matrix(sparse.hstack([nothing, X]))
 
+    def _by_name(self, names: Sequence[str]) -> Any:
+        place = {name: k for k, name in enumerate(self.names)}
+        missing = [name for name in names if name not in place]
+        if missing:
+            raise Failure(f"the table lacks the column {missing[0]!r} of the model")
+        return self.X[:, [place[name] for name in names]]
+
 
 def read_any(path: str, target: str | None, context: Context) -> AnyData:
-    """Read a data file in whatever format it is."""
-    if is_table(path):
-        return _read_table(path, target)
+    """Read a data file to learn from."""
+    if _is_table(path):
+        return _read_table(path, "auto" if target is None else target)
     if target is not None:
         raise Failure("--target is for CSV and Parquet files; this is neither")
     data, index_base = read_samples(path, context)
     return AnyData(data.X, data.y, index_base)
 
 
-def is_table(path: str) -> bool:
-    """Whether a file has columns, as CSV and Parquet files have."""
-    if TABLE_NAMES.search(path):
-        return True
+def read_to_predict(
+    path: str, target: str | None, known: str | None, context: Context
+) -> AnyData:
+    """Read a data file to predict: `known` is the target that a model learned.
+
+    A table may have that column or not.
+    """
+    if target is not None or known is None or not _is_table(path):
+        return read_any(path, target, context)
     try:
-        with open(path, "rb") as stream:
-            head = stream.read(HEAD)
-    except OSError as error:
-        raise Failure(CANNOT_OPEN.format(path)) from error
-    lines = head.splitlines()
-    if head.startswith(b"PAR1"):
-        return True
-    first = next((line for line in lines if line.strip()), b"")
-    has_columns = any(mark in first for mark in (b",", b";", b"\t"))
-    return has_columns and not PAIR.search(first)
+        return _read_table(path, known)
+    except InvalidInput:
+        return _read_table(path, None)
 
 
-def _read_table(path: str, target: str | None) -> AnyData:
-    from maxmargin.data.tables import read_table
-
+def _is_table(path: str) -> bool:
     try:
-        table = read_table(path, target=target)
+        return guess_format(path) != "svmlight"
     except DataFormatError as error:
         raise wrong_format(error) from error
-    except NotAvailable:
-        raise
     except OSError as error:
         raise Failure(CANNOT_OPEN.format(path)) from error
-    return AnyData(table.X, table.y, 1, tuple(table.names), table.target)
+
+
+def _read_table(path: str, label: str | None) -> AnyData:
+    try:
+        table = read_table(path, label=label)
+    except DataFormatError as error:
+        raise wrong_format(error) from error
+    except OSError as error:
+        raise Failure(CANNOT_OPEN.format(path)) from error
+    return AnyData(table.X, table.y, 1, tuple(table.names), table.label)

@@ -39,11 +39,12 @@ def run(arguments: list[str], context: Context) -> int:
     if told["--decisions"] and told["--probabilities"]:
         raise Failure("choose one of --decisions and --probabilities")
     model_path, data_path, *output = told.names
-    from maxmargin.cli.any_data import read_any
+    from maxmargin.cli.any_data import read_to_predict
     from maxmargin.cli.model_files import read_model
 
     file = read_model(model_path)
-    data = read_any(data_path, told["--target"] or file.notes.get("target"), context)
+    known = file.notes.get("target")
+    data = read_to_predict(data_path, told["--target"], known, context)
     decisions = decisions_of(file, data, context)
     predicted = file.model.read(decisions)
     lines = _lines(file, decisions, predicted, told.values)
@@ -63,7 +64,8 @@ def run(arguments: list[str], context: Context) -> int:
 
 def decisions_of(file: "ModelFile", data: "AnyData", context: Context) -> "FloatMatrix":
     """Decision values of samples that are brought to the model's columns."""
-    X = data.columns_from(file.index_base, file.model.n_features)
+    names = file.notes.get("features", ())
+    X = data.columns_from(file.index_base, file.model.n_features, names)
     if file.scaling is not None:
         X = file.scaling.apply(X)
     return file.model.decisions(X, context.cores)

@@ -53,7 +53,7 @@ def read_model(path: str) -> ModelFile:
 
 def write_model(path: str, file: ModelFile) -> None:
     """Write our own format, scaling and notes included."""
-    notes = {**file.notes, "index_base": file.index_base}
+    notes: dict[str, Any] = {"fit": file.notes, "index_base": file.index_base}
     arrays: dict[str, Any] = {}
     if file.scaling is not None:
         notes["scaling"] = {"lower": file.scaling.lower, "upper": file.scaling.upper}
@@ -65,15 +65,16 @@ def write_model(path: str, file: ModelFile) -> None:
 
 
 def _of_saved(saved: Saved) -> ModelFile:
-    notes = dict(saved.notes)
-    base = notes.pop("index_base", 1)
+    base = saved.notes.get("index_base", 1)
     if isinstance(saved.model, KernelModel):
         base = saved.model.index_base
-    limits = notes.pop("scaling", None)
+    limits, notes = saved.notes.get("scaling"), saved.notes.get("fit")
     scaling = None if limits is None else _scaling(limits, saved)
     if base not in (0, 1):
         raise ModelFormatError(f"index_base must be 0 or 1, got {base!r}.")
-    return ModelFile(saved.model, scaling, base, notes)
+    return ModelFile(
+        saved.model, scaling, base, notes if isinstance(notes, dict) else {}
+    )
 
 
 def _scaling(limits: Any, saved: Saved) -> Scaling:
