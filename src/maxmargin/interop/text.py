@@ -137,10 +137,14 @@ def as_indices(tokens: list[bytes]) -> IntVector:
     """Whole numbers from 0 to the largest that the other programs know."""
     if max(map(len, tokens), default=0) > LONGEST_TOKEN:
         raise ValueError(f"an index is longer than {LONGEST_TOKEN} characters")
-    values = np.array(list(map(int, tokens)), dtype=object)
-    if len(values) and not (values.min() >= 0 and values.max() <= LARGEST_INT):
-        raise ValueError(f"an index must lie between 0 and {LARGEST_INT}")
-    return values.astype(np.int64)
+    wrong = ValueError(f"an index must lie between 0 and {LARGEST_INT}")
+    try:
+        values = np.fromiter(map(int, tokens), np.int64, len(tokens))
+    except OverflowError:
+        raise wrong from None
+    if values.min(initial=0) < 0 or values.max(initial=0) > LARGEST_INT:
+        raise wrong
+    return values
 
 
 class Piece(NamedTuple):

@@ -174,7 +174,7 @@ class KernelModel:
         assert self.kernel is not None
         support = self.support
         if self._columns is not None:
-            support = support[:, self._columns]
+            support, _ = _pick(support, self._columns)
         return KernelSum(self.kernel, as_rows(support))
 
     @cached_property
@@ -214,7 +214,17 @@ def _as_floats(X: Any) -> Any:
             f"X must have two dimensions, a row per sample, got {X.ndim}; reshape a "
             "single sample with X.reshape(1, -1)."
         )
+    _require_finite(X)
     return np.ascontiguousarray(X)
+
+
+def _require_finite(values: Any) -> None:
+    """Distances would lose a NaN on their way."""
+    if not np.isfinite(values).all():
+        raise InvalidInput(
+            "X holds NaN or infinity, so that decision values are not finite: drop or "
+            "fill in what is missing."
+        )
 
 
 def _squares(X: Any) -> Any:
@@ -229,6 +239,7 @@ def _canonical(X: Any) -> Any:
     if not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
+    _require_finite(X.data)
     return X
 
 
