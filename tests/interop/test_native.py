@@ -372,3 +372,21 @@ def test_errors_are_of_our_kinds_and_can_be_pickled(tmp_path: Path) -> None:
     assert isinstance(again, InvalidInput)
     assert again.path == str(tmp_path / "a")
     assert str(again) == str(caught.value)
+
+
+# ---------------------------------------------------------------- files of old versions
+GOLDEN = Path(__file__).parent / "golden"
+
+
+@pytest.mark.parametrize("name", ["svc_1.mm", "linear_svc_1.mm"])
+def test_files_of_version_1_are_read_for_ever(name: str) -> None:
+    X = np.array([[0.0, 0.0], [0.0, 1.0], [2.0, 2.0], [2.0, 3.0], [5.0, 0.0]])
+
+    machine = maxmargin.load(GOLDEN / name)
+
+    assert machine.predict(X).tolist() == ["a", "a", "b", "b", "c"]
+    assert machine.status_.name == "CONVERGED"
+    if name.startswith("svc"):
+        assert machine.class_weight == {"a": 1, "b": 2, "c": 1.5}
+    else:
+        assert machine.intercept_scaling == 2.0
