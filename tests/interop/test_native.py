@@ -156,6 +156,19 @@ def test_an_estimators_file_is_a_model_without_scikit_learn(tmp_path: Path) -> N
     assert model.predict(X).tobytes() == machine.predict(X).tobytes()
 
 
+def test_models_of_scaled_features_do_not_meet_others(tmp_path: Path) -> None:
+    """`maxmargin fit` keeps the scaling in its notes; who does not look is told."""
+    plain = native.Saved(linear_model(), {"fit": {"C": 1}})
+    scaled = native.Saved(linear_model(), {"scaling": {"lower": 0, "upper": 1}})
+    native.save_with_notes(tmp_path / "plain.mm", plain)
+    native.save_with_notes(tmp_path / "scaled.mm", scaled)
+
+    assert maxmargin.load(tmp_path / "plain.mm").coef_.shape == (1, 2)
+    for read in (maxmargin.load, native.load, read_model):
+        with pytest.raises(ModelFormatError, match="maxmargin apply"):
+            read(tmp_path / "scaled.mm")
+
+
 # --------------------------------------------------------------------- damaged, hostile
 DATA = saved_bytes(kernel_model())
 
@@ -301,6 +314,7 @@ NOTES: dict[str, dict[str, Any]] = {
     "a kernel machine": {"estimator": "SVC"},
     "a module": {"estimator": "os.system"},
     "no name": {"estimator": None},
+    "a number for a name": {"estimator": 3},
     "unknown parameters": {"parameters": {"self": 1}},
     "parameters of lists": {"parameters": {"C": [1]}},
     "strange keys": {"parameters": {"class_weight": {"dict": [[[], 1]]}}},

@@ -30,7 +30,12 @@ from maxmargin.interop.model_files import (
     read_model,
     write_model,
 )
-from maxmargin.interop.native import Saved, load_with_notes, save_with_notes
+from maxmargin.interop.native import (
+    Saved,
+    load_with_notes,
+    refuse_scaling,
+    save_with_notes,
+)
 from maxmargin.interop.native_models import Model
 from maxmargin.models.kernel_model import KernelModel
 from maxmargin.solvers import Status
@@ -89,7 +94,8 @@ def load(path: Source, *, n_features: int | None = None) -> Any:
     if form_of(content) is not Form.NATIVE:
         return as_estimator(read_model(content, n_features=n_features))
     saved = load_with_notes(content)
-    if not saved.notes:
+    if "estimator" not in saved.notes:
+        refuse_scaling(saved, content)
         return as_estimator(saved.model)
     return _restored(saved, content)
 

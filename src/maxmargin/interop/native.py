@@ -67,7 +67,19 @@ def save(path: PathLike, model: Model) -> None:
 
 def load(source: Source) -> Model:
     """Read a model in our own form; ModelFormatError where the file is damaged."""
-    return load_with_notes(source).model
+    content = read_content(source)
+    saved = load_with_notes(content)
+    refuse_scaling(saved, content)
+    return saved.model
+
+
+def refuse_scaling(saved: Saved, content: Content) -> None:
+    """A model of scaled features must not meet others."""
+    if "scaling" in saved.notes:
+        content.fail(
+            "the model was fitted on features that `maxmargin fit` scaled, and does "
+            "not scale them itself: use `maxmargin apply`, or fit with --no-scale."
+        )
 
 
 def is_native(data: bytes) -> bool:
