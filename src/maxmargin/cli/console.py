@@ -4,9 +4,10 @@ import io
 import json
 import os
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import IO, Any, TypeAlias
 
 
@@ -26,6 +27,7 @@ class Context:
     is_json: bool = False
     n_threads: int | None = None  # None: all cores
     time_limit: float | None = None  # seconds
+    began: float = field(default_factory=time.monotonic, compare=False)
 
     @property
     def cores(self) -> int:

@@ -3,6 +3,7 @@
 import contextlib
 import io
 import os
+from dataclasses import replace
 from pathlib import Path
 
 from maxmargin.cli import grid, svm_predict, svm_scale, svm_train
@@ -26,7 +27,7 @@ def run(arguments: list[str], context: Context) -> int:
             raise Failure(f"{what} file not found: {path}")
     train_name = os.path.basename(arguments[0])
     ranges, model = f"{train_name}.range", f"{train_name}.model"
-    silent = Context(True, context.n_threads, context.time_limit)
+    silent = replace(context, is_json=True)
 
     context.say("Scaling training data...")
     scaled = _scale(["-s", ranges, arguments[0]], train_name, silent)
@@ -53,8 +54,7 @@ def run(arguments: list[str], context: Context) -> int:
 def _scale(arguments: list[str], name: str, context: Context) -> str:
     """Scale a file into a new one, whose name is returned."""
     path = f"{name}.scale"
-    told = Context(False, context.n_threads, context.time_limit)
-    text = _quietly(svm_scale.run, arguments, told)
+    text = _quietly(svm_scale.run, arguments, replace(context, is_json=False))
     with written(path, f"can't open output file {path}") as stream:
         stream.write(text)
     return path

@@ -57,7 +57,7 @@ class Prepared(NamedTuple):
 def run(arguments: list[str], context: Context) -> int:
     """Read, scale, search, train, report, write."""
     told = parse(arguments, FLAGS, USAGE, range(1, 3))
-    began = time.monotonic()
+    began = context.began
     path = told.names[0]
     model_path = (told.names[1:] or [f"{os.path.basename(path)}.maxmargin"])[0]
     check_writable(model_path, f"can't save model to file {model_path}")

@@ -101,4 +101,4 @@ def pace_of(context: Context, line: Line) -> "Pace":
             f"violation {progress.violation:.2g}"
         )
 
-    return Pace(context.cores, context.time_limit, show)
+    return Pace(context.cores, context.time_limit, show, context.began)

@@ -121,7 +121,7 @@ class _Step(NamedTuple):
 def _step(path: _Path, C: float, fold: Fold, start: Start) -> _Step:
     told = replace(path.told, C=C)
     training = training_of(path.data.take(fold.inside), told)
-    options = Options(time_limit=path.pace.time_limit)
+    options = Options(time_limit=path.pace.time_limit, started=path.pace.started)
     steps = Steps(told, options, CRand(), start)
     model, found = fit_linear_model(spec_of(told), training, options, 1, steps.solve)
     predicted = model.predict(path.data.X[fold.outside])

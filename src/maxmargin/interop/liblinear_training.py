@@ -175,6 +175,7 @@ def _options(told: LinearOptions, pace: Pace) -> Options:
     return Options(
         tol=min(float(told.eps), FINE),
         time_limit=pace.time_limit,
+        started=pace.started,
         callback=pace.callback,
     )
 

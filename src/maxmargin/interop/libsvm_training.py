@@ -53,6 +53,7 @@ class Pace:
     n_threads: int | None = None
     time_limit: float | None = None
     callback: Callable[[Progress], object] | None = None
+    started: float | None = None  # on the monotonic clock: when the limit began
 
     @property
     def threads(self) -> int:
@@ -272,6 +273,7 @@ def _options(told: SvmOptions, pace: Pace) -> Options:
         shrinking=bool(told.shrinking),
         cache_bytes=n_bytes,
         time_limit=pace.time_limit,
+        started=pace.started,
         callback=pace.callback,
     )
 
