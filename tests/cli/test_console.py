@@ -121,6 +121,34 @@ def test_json_is_one_object(
     assert json.loads(done.out)
 
 
+def test_time_limit_ends_training_with_a_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_classes(Path("many"), 3, n=2000)
+
+    done = command("svm-train", "--time-limit", "0.000001", "-q", "many", "m")
+
+    assert done.code == 0
+    assert "WARNING: Stopped at time_limit" in done.err
+    assert Path("m").read_text().startswith("svm_type c_svc\n")
+
+
+def test_time_limit_ends_a_grid_with_the_best_so_far(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_classes(Path("two"))
+
+    done = command("grid", "--time-limit", "0.000001", "-out", "null", "two")
+
+    first, last = done.out.splitlines()
+    assert done.code == 0
+    assert first.startswith("[local] 5 -7 ")
+    assert last.split()[:2] == ["32.0", "0.0078125"]
+    assert done.err.endswith("WARNING: stopped at the time limit\n")
+
+
 def test_files_are_whole_or_absent(tmp_path: Path) -> None:
     target = tmp_path / "file"
     target.write_text("old")

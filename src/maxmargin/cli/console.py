@@ -36,6 +36,12 @@ class Context:
 
         return self.n_threads or count_cores()
 
+    def seconds_left(self) -> float:
+        """Of the time limit; infinite where there is none."""
+        if self.time_limit is None:
+            return float("inf")
+        return self.began + self.time_limit - time.monotonic()
+
     def say(self, line: str = "", end: str = "\n", *, flush: bool = False) -> None:
         """Write a line for people; nothing where a machine asked."""
         if not self.is_json:

@@ -57,7 +57,6 @@ class Prepared(NamedTuple):
 def run(arguments: list[str], context: Context) -> int:
     """Read, scale, search, train, report, write."""
     told = parse(arguments, FLAGS, USAGE, range(1, 3))
-    began = context.began
     path = told.names[0]
     model_path = (told.names[1:] or [f"{os.path.basename(path)}.maxmargin"])[0]
     check_writable(model_path, f"can't save model to file {model_path}")
@@ -67,8 +66,8 @@ def run(arguments: list[str], context: Context) -> int:
     with progress_line(context) as line:
         line.show("scaling")
         prepared = _prepare(data, told)
-        tried, n_tried = _search(prepared, told, began, context, line)
-        fitted = _train(prepared.samples, tried.setting, began, context, line)
+        tried, n_tried = _search(prepared, told, context, line)
+        fitted = _train(prepared.samples, tried.setting, context, line)
     _write(model_path, fitted, prepared, data, tried)
     from maxmargin.cli.fit_report import facts_of, report_lines
 
@@ -77,7 +76,7 @@ def run(arguments: list[str], context: Context) -> int:
         "folds": told["--folds"],
         "settings_tried": n_tried,
         "model": model_path,
-        "seconds": time.monotonic() - began,
+        "seconds": time.monotonic() - context.began,
     }
     for text in report_lines(facts):
         if not told["--quiet"]:
@@ -140,14 +139,14 @@ def _looks_like(y: Any) -> bool:
 
 
 def _search(
-    prepared: Prepared, told: Parsed, began: float, context: Context, line: Line
+    prepared: Prepared, told: Parsed, context: Context, line: Line
 ) -> "tuple[Tried, int]":
     """The best setting, and how many were tried."""
     from maxmargin.cli.selecting import Search, Setting, Tried, scale_of
 
     fixed = told["--C"], told["--gamma"]
     limit = context.time_limit
-    until = float("inf") if limit is None else began + SEARCH_SHARE * limit
+    until = float("inf") if limit is None else context.began + SEARCH_SHARE * limit
     search = Search(prepared.samples, prepared.kernel, told["--folds"])
     best = search.run(fixed, context.cores, until, line.show)
     if best is not None:
@@ -164,7 +163,7 @@ def _search(
 
 
 def _train(
-    samples: "Samples", setting: "Setting", began: float, context: Context, line: Line
+    samples: "Samples", setting: "Setting", context: Context, line: Line
 ) -> "Fitted":
     from maxmargin.cli.selecting import describe, fit
     from maxmargin.solvers import Options, Progress, Status
@@ -173,7 +172,7 @@ def _train(
         line.show(f"training: {describe(setting)}, iteration {progress.n_iter:,}")
 
     limit = context.time_limit
-    left = None if limit is None else max(began + limit - time.monotonic(), 0.05)
+    left = None if limit is None else max(context.seconds_left(), 0.05)
     tol = 1e-5 if setting.kernel == "linear" else 1e-3
     options = Options(tol=tol, time_limit=left, started=time.monotonic(), callback=show)
     fitted = fit(samples, setting, options, context.cores)

@@ -166,6 +166,9 @@ def search(task: Task, context: Context) -> Best:
             if point in known:
                 continue
             rate = _rate(data, told, point, context)
+            if context.seconds_left() < 0.0 and best is not None:
+                warn("WARNING: stopped at the time limit")
+                break
             best = _better(best, point, rate, sign)
             context.say(_line("local", point, rate, best), flush=True)
             if log is not None:
