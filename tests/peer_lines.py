@@ -46,8 +46,8 @@ def lines_of(text):
     return [line for line in text.splitlines() if line.strip(".*# ")]
 
 
-def assert_lines_alike(a, b):
-    """Same words in the same order; objectives to 1e-6, accuracies to all digits."""
+def assert_lines_alike(a, b, tolerance=1e-6):
+    """Same words in the same order; objectives nearly, accuracies to all digits."""
     assert len(a) == len(b)
     for one, other in zip(a, b, strict=True):
         assert re.sub(NUMBER, "0", one) == re.sub(NUMBER, "0", other)
@@ -55,7 +55,7 @@ def assert_lines_alike(a, b):
             assert one == other
         if one.startswith(("obj = ", "Objective value")):
             values = [float(re.findall(NUMBER, line)[0]) for line in (one, other)]
-            assert values[0] == pytest.approx(values[1], rel=1e-6, abs=2e-6)
+            assert values[0] == pytest.approx(values[1], rel=tolerance, abs=2e-6)
 
 
 def three_classes():
@@ -64,5 +64,3 @@ def three_classes():
     X = np.where(np.abs(X) < 0.05, 0.0, X)
     labels = np.array([3.0, 1.0, 2.0])[y % 3]
     return X, labels
-
-
