@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import stat
 import struct
 from pathlib import Path
 from typing import Any
@@ -17,7 +15,6 @@ import scipy.sparse as sp
 import maxmargin
 from maxmargin.errors import InvalidInput, ModelFormatError
 from maxmargin.interop import native
-from maxmargin.interop.files import write_atomically
 from maxmargin.interop.model_files import read_model
 from maxmargin.kernels import RBF, Laplacian
 from maxmargin.models.kernel_model import KernelModel
@@ -335,44 +332,6 @@ def test_hostile_notes_are_refused(case: str, tmp_path: Path) -> None:
 
     with pytest.raises(ModelFormatError):
         maxmargin.load(with_header(data, notes=notes))
-
-
-# ----------------------------------------------------------------------------- writing
-def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
-    path = tmp_path / "model.mm"
-    native.save(path, linear_model())
-    before = path.read_bytes()
-
-    def parts() -> Any:
-        yield b"half"
-        raise OSError("No space left on device")
-
-    with pytest.raises(OSError, match="No space left"):
-        write_atomically(path, parts())
-
-    assert path.read_bytes() == before
-    assert list(tmp_path.iterdir()) == [path]
-
-
-def test_replacing_keeps_links_and_permissions(tmp_path: Path) -> None:
-    path, link = tmp_path / "model.mm", tmp_path / "link"
-    native.save(path, linear_model())
-    path.chmod(0o640)
-    link.symlink_to(path)
-
-    native.save(link, kernel_model())
-
-    assert link.is_symlink()
-    assert stat.S_IMODE(path.stat().st_mode) == 0o640
-    assert isinstance(native.load(path), KernelModel)
-
-
-def test_new_files_have_ordinary_permissions(tmp_path: Path) -> None:
-    native.save(tmp_path / "model.mm", linear_model())
-    (tmp_path / "other").write_text("")
-
-    ours, theirs = (os.stat(tmp_path / name) for name in ("model.mm", "other"))
-    assert stat.S_IMODE(ours.st_mode) == stat.S_IMODE(theirs.st_mode)
 
 
 def test_errors_are_of_our_kinds_and_can_be_pickled(tmp_path: Path) -> None:
