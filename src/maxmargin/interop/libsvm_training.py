@@ -164,6 +164,7 @@ def _train(data: DataSet, told: SvmOptions, pace: Pace) -> tuple[Trained, str]:
     model = replace(
         model,
         support_index=rows if problem.serial is None else shown,
+        n_features=model.n_features if problem.serial is None else data.largest,
         index_base=data.first,
     )
     return Trained(model, rows, evidence), _report(problem, model, evidence)
