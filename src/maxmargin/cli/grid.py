@@ -153,7 +153,7 @@ def search(task: Task, context: Context) -> Best:
     words = [*task.options, "-v", task.n_folds]
     training = task_of([*words, task.data], USAGE, WITH_VALUE, "q", "Unknown option")
     told = options_of(training.options)
-    data, _ = training_set(training, told, context)
+    data = training_set(training, told, context)
     sign = -1.0 if told.svm_type in REGRESSORS else 1.0
     known = _known(task.resume)
     best: Best | None = None

@@ -1,6 +1,5 @@
 """How is a kernel machine trained from a file? (LIBSVM's svm-train.)"""
 
-from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -8,7 +7,6 @@ from maxmargin.cli.console import Context, Failure, check_writable
 from maxmargin.cli.progress import progress_line
 from maxmargin.cli.training import (
     Task,
-    TrainingSet,
     kernel_rows_of,
     pace_of,
     samples_of,
@@ -58,13 +56,13 @@ def run(arguments: list[str], context: Context) -> int:
     """Train and write a model, or cross-validate."""
     task = task_of(arguments, USAGE, WITH_VALUE, SWITCHES, "Unknown option")
     told = options_of(task.options)
-    data, index_base = training_set(task, told, context)
+    data = training_set(task, told, context)
     if told.cross_validation:
         cross_validate(data, told, context)
         return 0
     check_writable(task.model, f"can't save model to file {task.model}")
     trained = train(data, told, context)
-    save(replace(trained.model, index_base=index_base), task.model)
+    save(trained.model, task.model)
     _report(trained, task, context)
     return 0
 
@@ -86,19 +84,19 @@ def options_of(words: list[str]) -> "SvmOptions":
     return told
 
 
-def training_set(task: Task, told: "SvmOptions", context: Context) -> TrainingSet:
+def training_set(task: Task, told: "SvmOptions", context: Context) -> "DataSet":
     """Samples that LIBSVM has no complaint about, given the options."""
     from maxmargin.interop.libsvm_training import check_svm
     from maxmargin.interop.option_strings import KernelType
 
     if told.kernel_type == KernelType.PRECOMPUTED:
-        found = TrainingSet(kernel_rows_of(task, context), 1)
+        data = kernel_rows_of(task, context)
     else:
-        found = samples_of(task, context)
-    complaint = check_svm(found.data, told)
+        data = samples_of(task, context)
+    complaint = check_svm(data, told)
     if complaint is not None:
         raise Failure(f"ERROR: {complaint}")
-    return found
+    return data
 
 
 def train(data: "DataSet", told: "SvmOptions", context: Context) -> "Trained":

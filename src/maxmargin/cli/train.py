@@ -56,8 +56,8 @@ def run(arguments: list[str], context: Context) -> int:
     told = options_of(task.options)
     from maxmargin.interop.liblinear_training import check_linear
 
-    data, index_base = samples_of(task, context)
-    if index_base == 0:
+    data = samples_of(task, context)
+    if data.first == 0:
         raise Failure("Wrong input format: feature index 0, but indices start from 1")
     complaint = check_linear(data, told)
     if complaint is not None:

@@ -55,13 +55,6 @@ def task_of(
     return Task(options, files[0], model, weights)
 
 
-class TrainingSet(NamedTuple):
-    """Samples, and the index of their first column."""
-
-    data: "DataSet"
-    index_base: int
-
-
 def kernel_rows_of(task: Task, context: Context) -> "DataSet":
     """Rows of a precomputed kernel, and weights."""
     from maxmargin.cli.data_files import read_kernel_rows
@@ -72,7 +65,7 @@ def kernel_rows_of(task: Task, context: Context) -> "DataSet":
     return DataSet(data.X, data.y, data.X.shape[1] - 1, weight)
 
 
-def samples_of(task: Task, context: Context) -> TrainingSet:
+def samples_of(task: Task, context: Context) -> "DataSet":
     """What is in the data file, and in the file of weights."""
     from maxmargin.cli.data_files import read_samples
     from maxmargin.interop.samples import DataSet
@@ -80,7 +73,7 @@ def samples_of(task: Task, context: Context) -> TrainingSet:
     data, index_base = read_samples(task.data, context)
     weight = _weight_of(task, len(data.y))
     largest = data.X.shape[1] - 1 + index_base
-    return TrainingSet(DataSet(data.X, data.y, largest, weight), index_base)
+    return DataSet(data.X, data.y, largest, weight, index_base)
 
 
 def _weight_of(task: Task, n_samples: int) -> "FloatVector | None":
