@@ -77,7 +77,7 @@ def test_sweeps_arrive(loss, is_sparse, bias):
     assert n_active == n
     assert proof.meets(1e-6)
     np.testing.assert_allclose(proof.weight, walk.weight, atol=1e-9)
-    assert sorted(walk.index.tolist()) == list(range(n))
+    assert sorted(walk.order.tolist()) == list(range(n))
 
 
 def test_settled_samples_are_left_out():

@@ -146,7 +146,7 @@ def _begin(problem: LinearProblem) -> Walk:
     return Walk(
         alpha=np.zeros(design.n),
         weight=np.zeros(design.n_columns),
-        index=np.arange(design.n),
+        order=np.arange(design.n),
         slopes=np.array([np.inf, -np.inf]),
     )
 

@@ -36,7 +36,7 @@ class Walk(NamedTuple):
 
     alpha: FloatVector
     weight: FloatVector
-    index: IntVector  # samples in the order of visits, those left out at the end
+    order: IntVector  # samples in the order of visits, those left out at the end
     slopes: FloatVector  # the largest and the smallest of the last sweep
 
 
@@ -55,18 +55,18 @@ def sweep(
     rows: RowParts, bias: float, terms: Terms, walk: Walk, n_active: int, state: State
 ) -> int:
     """Visit the first `n_active` samples, shuffled; return how many stay active."""
-    index = walk.index
+    order = walk.order
     for i in range(n_active):
         j = i + draw(state) % (n_active - i)
-        index[i], index[j] = index[j], index[i]
+        order[i], order[j] = order[j], order[i]
     most, least = -np.inf, np.inf
     place = 0
     while place < n_active:
-        i = index[place]
+        i = order[place]
         slope = slope_of(rows, bias, terms, walk, i)
         if is_settled(walk.alpha[i], terms.upper[i], slope, walk.slopes):
             n_active -= 1
-            index[place], index[n_active] = index[n_active], index[place]
+            order[place], order[n_active] = order[n_active], order[place]
             continue
         place += 1
         gain = projected(walk.alpha[i], terms.upper[i], slope)
