@@ -35,7 +35,7 @@ options:
 -c cost : the parameter C (default 1)
 -p epsilon : half the width of the tube of regressions (default 0.1)
 -n nu : the parameter nu of -s 21 (default 0.5)
--e epsilon : tolerance; answers are never less exact than 1e-6 here
+-e epsilon : tolerance of the solver's own stopping rule
     (default 0.01 for -s 0, 2, 5, 6, 21; 0.0001 for -s 11; 0.1 for the others)
 -B bias : append a feature of this value to every sample; below 0: none (default -1)
 -R : leave the weight of that feature out of the penalty; needs -B 1
@@ -92,11 +92,13 @@ def options_of(words: list[str]) -> "LinearOptions":
 
 
 def _train(data: "DataSet", told: "LinearOptions", context: Context) -> "TrainedLinear":
+    from maxmargin.interop.c_rand import CRand
     from maxmargin.interop.liblinear_training import train_linear
 
     lines: list[str] = []
     with progress_line(context) as line:
-        trained = train_linear(data, told, lines.append, pace_of(context, line))
+        pace = pace_of(context, line)
+        trained = train_linear(data, told, lines.append, pace, CRand())
     if not told.is_quiet:
         context.say("".join(lines), end="")
     return trained
