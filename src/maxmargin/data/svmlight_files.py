@@ -13,7 +13,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol, TypeAlias
+from typing import Any, BinaryIO, Protocol, TypeAlias, cast
 
 from maxmargin.errors import DataFormatError, InvalidInput, UnreadableFile
 
@@ -250,13 +250,13 @@ def _packed(file: BinaryIO, suffix: str) -> Iterator[BinaryIO]:
     if suffix == ".gz":
         import gzip
 
-        packed: Any = gzip.GzipFile("", "wb", compresslevel=6, fileobj=file, mtime=0)
+        with gzip.GzipFile("", "wb", compresslevel=6, fileobj=file, mtime=0) as packed:
+            yield cast(BinaryIO, packed)
     elif suffix == ".bz2":
-        packed = bz2.BZ2File(file, "wb")
+        with bz2.BZ2File(file, "wb") as packed_2:
+            yield cast(BinaryIO, packed_2)
     elif suffix == ".xz":
-        packed = lzma.LZMAFile(file, "wb")
+        with lzma.LZMAFile(file, "wb") as packed_x:
+            yield cast(BinaryIO, packed_x)
     else:
         yield file
-        return
-    with packed:
-        yield packed

@@ -125,7 +125,7 @@ def to_decimal(value: float, n_digits: int) -> tuple[Any, int, bool]:
     """
     bits = np.float64(value).view(np.uint64)
     exponent = np.int64(bits >> FRACTION_BITS & EXPONENT_MASK)
-    if exponent == 0 or exponent == 2047:  # subnormal, infinite
+    if not 0 < exponent < 2047:  # subnormal, infinite
         return ZERO, 0, False
     fraction = (bits & (HIDDEN_BIT - ONE)) | HIDDEN_BIT
     power = ((exponent - 1023) * 315_653) >> 20  # never above, at most one below

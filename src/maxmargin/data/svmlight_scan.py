@@ -12,12 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin._jit import jit
-from maxmargin.data.svmlight_numbers import MOST_DIGITS, TEN, ZERO, to_float
+from maxmargin.data.svmlight_numbers import MOST_DIGITS, ONE, TEN, ZERO, to_float
 from maxmargin.data.svmlight_text import Rules
 
 TAB, LINE_FEED, RETURN, BLANK, HASH = 9, 10, 13, 32, 35
-PLUS, MINUS, POINT, DIGIT_0, COLON = 43, 45, 46, 48, 58
+PLUS, MINUS, POINT, DIGIT_0, DIGIT_9, COLON = 43, 45, 46, 48, 57, 58
 LETTER_D, LETTER_E, LETTER_I, LETTER_Q = 100, 101, 105, 113
+LONGEST_WHOLE = 18  # digits that int64 always holds
 LONGEST_USUAL = 99  # characters of a number that Python need not see
 MOST_EXPONENT = 100_000  # beyond it all numbers are 0 or infinite
 
@@ -41,18 +42,9 @@ class Table(NamedTuple):
 
 
 @jit
-def count_marks(text: Any, begin: int, end: int) -> tuple[int, int]:
-    """Line feeds and colons: no fewer than there are rows and pairs."""
-    lines = colons = 0
-    for i in range(begin, end):
-        lines += text[i] == LINE_FEED
-        colons += text[i] == COLON
-    return lines, colons
-
-
-@jit
 def ends_token(c: int) -> bool:
-    return c == BLANK or TAB <= c <= RETURN or c == HASH
+    is_space = c == BLANK or TAB <= c <= RETURN
+    return is_space or c == HASH
 
 
 @jit
@@ -71,23 +63,13 @@ def skip_blanks(text: Any, i: int) -> int:
 
 
 @jit
-def add_digits(text: Any, i: int, whole: Any) -> tuple[int, Any]:
-    digit = np.int64(text[i]) - DIGIT_0
-    while 0 <= digit <= 9:
-        whole = whole * TEN + np.uint64(digit)
-        i += 1
-        digit = np.int64(text[i]) - DIGIT_0
-    return i, whole
-
-
-@jit
 def read_exponent(text: Any, i: int) -> tuple[int, int, bool]:
     """The whole number after the letter e, and whether there is one."""
     is_negative = text[i] == MINUS
     if is_negative or text[i] == PLUS:
         i += 1
     first, power = i, 0
-    while DIGIT_0 <= text[i] <= DIGIT_0 + 9:
+    while DIGIT_0 <= text[i] <= DIGIT_9:
         power = min(10 * power + np.int64(text[i]) - DIGIT_0, MOST_EXPONENT)
         i += 1
     return i, -power if is_negative else power, i > first
@@ -112,12 +94,17 @@ def read_decimal(text: Any, i: int) -> tuple[int, float, bool]:
     is_negative = text[i] == MINUS
     if is_negative or text[i] == PLUS:
         i += 1
-    first, power = i, 0
-    i, whole = add_digits(text, i, ZERO)
+    first, power, whole = i, 0, ZERO
+    while DIGIT_0 <= text[i] <= DIGIT_9:
+        whole = whole * TEN + np.uint64(text[i] - DIGIT_0)
+        i += 1
     n_digits = i - first
     if text[i] == POINT:
         point = i
-        i, whole = add_digits(text, i + 1, whole)
+        i += 1
+        while DIGIT_0 <= text[i] <= DIGIT_9:
+            whole = whole * TEN + np.uint64(text[i] - DIGIT_0)
+            i += 1
         power = point + 1 - i
         n_digits -= power
     is_sure = n_digits > 0
@@ -140,6 +127,13 @@ def leave_open(token: int, marks: Any) -> float:
 
 
 @jit
+def read_long(text: Any, i: int, token: int, marks: Any) -> tuple[int, float]:
+    """Where a number ends, and its value or what stands for it."""
+    end, value, is_sure = read_decimal(text, np.int64(i))
+    return end, value if is_sure else leave_open(np.int64(token), marks)
+
+
+@jit
 def blame(fault: int, place: int, previous: int, marks: Any) -> None:
     marks[FAULT], marks[PLACE], marks[PREVIOUS] = fault, place, previous
 
@@ -157,11 +151,12 @@ def read_query(text: Any, i: int, rules: Rules, table: Table, marks: Any) -> int
     is_negative = text[i] == MINUS
     if is_negative or text[i] == PLUS:
         i += 1
-    first = i
-    i, whole = add_digits(text, i, ZERO)
-    if i == first or i - first > 18 or not ends_token(text[i]):
+    first, number = i, 0
+    while DIGIT_0 <= text[i] <= DIGIT_9:
+        number = 10 * number + np.int64(text[i]) - DIGIT_0
+        i += 1
+    if i == first or i - first > LONGEST_WHOLE or not ends_token(text[i]):
         blame(BAD_QID, token, -1, marks)
-    number = np.int64(whole)
     if rules.needs_qid:
         table.qid[marks[ROWS] - 1] = -number if is_negative else number
     return i
@@ -169,34 +164,52 @@ def read_query(text: Any, i: int, rules: Rules, table: Table, marks: Any) -> int
 
 @jit
 def read_pairs(text: Any, i: int, rules: Rules, table: Table, marks: Any) -> int:
-    """All pairs of a line, up to its end, its comment or its first fault."""
-    k, previous = marks[PAIRS], -1
-    index_out, value_out = table.index, table.value
+    """All pairs of a line, up to its end, its comment or its first fault.
+
+    This is where the time goes. It calls nobody with an array for a usual pair: such
+    a call counts references, and costs as much as reading a number. Places are
+    unsigned, since Numba asks of every other index whether it is negative.
+    """
+    k, previous, index_out, value_out = marks[PAIRS], -1, table.index, table.value
     lowest, highest, shift = rules.lowest, rules.highest, rules.shift
-    while True:
-        i = skip_blanks(text, i)
-        if text[i] == LINE_FEED or text[i] == HASH:
-            break
+    i = np.uint64(skip_blanks(text, i))
+    while text[i] != LINE_FEED and text[i] != HASH:
         token, index = i, 0
-        digit = np.int64(text[i]) - DIGIT_0
-        while 0 <= digit <= 9 and index <= highest:
-            index = 10 * index + digit
-            i += 1
-            digit = np.int64(text[i]) - DIGIT_0
-        is_fine = i > token and text[i] == COLON and index > previous
-        if not is_fine or index < lowest or index > highest:
-            blame(BAD_PAIR, token, previous, marks)
+        while DIGIT_0 <= text[i] <= DIGIT_9 and index <= highest:
+            index = 10 * index + np.int64(text[i]) - DIGIT_0
+            i += ONE
+        is_fine = i > token and text[i] == COLON and previous < index <= highest
+        if not is_fine or index < lowest:
+            blame(BAD_PAIR, np.int64(token), previous, marks)
             break
-        if previous < 0:
-            marks[LOWEST] = min(marks[LOWEST], index)
-        i, value, is_sure = read_decimal(text, i + 1)
+        number, whole = i + ONE, 0
+        first = i = number + np.uint64(text[number] == MINUS)
+        while DIGIT_0 <= text[i] <= DIGIT_9:
+            whole = 10 * whole + np.int64(text[i]) - DIGIT_0
+            i += ONE
+        n_digits, point = np.int64(i - first), i
+        if text[i] == POINT:
+            point = i = i + ONE
+            while DIGIT_0 <= text[i] <= DIGIT_9:
+                whole = 10 * whole + np.int64(text[i]) - DIGIT_0
+                i += ONE
+        n_after = np.int64(i - point)
+        n_digits += n_after
+        value, is_sure = 0.0, False
+        if 0 < n_digits <= MOST_DIGITS and ends_token(text[i]):
+            value, is_sure = to_float(np.uint64(whole), -n_after)
+        if is_sure:
+            value_out[k] = -value if text[number] == MINUS else value
+        else:
+            end, value_out[k] = read_long(text, number, token, marks)
+            i = np.uint64(end)
         index_out[k] = index - shift
-        value_out[k] = value if is_sure else leave_open(token, marks)
-        previous = index
-        k += 1
+        previous, k = index, k + 1
+        while text[i] == BLANK or (TAB <= text[i] <= RETURN and text[i] != LINE_FEED):
+            i += ONE
     marks[HIGHEST] = max(marks[HIGHEST], previous)
     marks[PAIRS] = k
-    return i
+    return np.int64(i)
 
 
 @jit
@@ -217,7 +230,10 @@ def read_row(text: Any, i: int, rules: Rules, table: Table, marks: Any) -> int:
         if text[i] != LINE_FEED and text[i] != HASH:
             blame(BAD_PAIR, i, -1, marks)
             return i
+    before = marks[PAIRS]
     i = read_pairs(text, i, rules, table, marks)
+    if marks[PAIRS] > before:
+        marks[LOWEST] = min(marks[LOWEST], table.index[before] + rules.shift)
     table.ends[row] = marks[PAIRS]
     return i
 

@@ -8,7 +8,7 @@
     comment  = "#" anything
 
 This is plain Python: it reads small files without loading Numba, and it judges the
-tokens that compiled code leaves to it, so that there is one grammar and one set of words.
+tokens that compiled code leaves to it, so that there is one grammar and one wording.
 """
 
 import math
@@ -127,7 +127,7 @@ def read_index(word: bytes, rules: Rules) -> int:
     """A whole number within the limits."""
     if not word.isdigit():
         raise Fault(
-            f"an index is a whole number of at least {rules.lowest}, found {show(word)}."
+            f"an index is a whole number from {rules.lowest} on, found {show(word)}."
         )
     digits = word.lstrip(b"0") or b"0"
     index = int(digits[:20])
@@ -164,8 +164,7 @@ def lacks_qid(token: bytes) -> Fault:
 def too_long(longest: int) -> Fault:
     """What is wrong with a line that does not end in time."""
     return Fault(
-        f"a line of more than {longest:,} bytes; if that is meant, pass "
-        "max_line_bytes."
+        f"a line of more than {longest:,} bytes; if that is meant, pass max_line_bytes."
     )
 
 
@@ -204,8 +203,8 @@ class Reader:
 
     def _read_pairs(self, tokens: list[bytes]) -> None:
         previous, rules = -1, self.rules
-        for self.at in range(self.at, len(tokens)):
-            token = tokens[self.at]
+        for at in range(self.at, len(tokens)):
+            self.at, token = at, tokens[at]
             index, value = -1, math.inf
             if found := PAIR.fullmatch(token):
                 index, value = int(found[1]), float(found[2])
