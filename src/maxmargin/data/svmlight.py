@@ -202,7 +202,7 @@ def _make_matrix(
 ) -> sp.csr_matrix:
     is_zero_based = index_base == 0 or (index_base == "auto" and found.lowest == 0)
     if is_zero_based and index_base == "auto":
-        np.add(found.index, 1, out=found.index)
+        np.add(found.indices, 1, out=found.indices)
     needed = found.highest + is_zero_based
     if n_features is not None and needed > n_features:
         raise DataFormatError(
@@ -211,8 +211,8 @@ def _make_matrix(
             path=name,
         )
     width = n_features or max(1, needed)
-    start: NDArray[Any] = np.zeros(len(found.ends) + 1, dtype=found.index.dtype)
+    start: NDArray[Any] = np.zeros(len(found.ends) + 1, dtype=found.indices.dtype)
     start[1:] = found.ends
-    X = sp.csr_matrix((found.value, found.index, start), shape=(len(found.y), width))
+    X = sp.csr_matrix((found.value, found.indices, start), shape=(len(found.y), width))
     X.has_sorted_indices = X.has_canonical_format = True
     return X

@@ -121,10 +121,10 @@ class Columns:
 
     def __init__(self, rules: Rules, n_bytes: int) -> None:
         self.rules, self.n_bytes = rules, n_bytes
-        width = np.int32 if rules.highest <= MOST_INT32 else np.int64
+        width: Any = np.int32 if rules.highest <= MOST_INT32 else np.int64
         self.y, self.value = np.empty(0), np.empty(0)
         self.qid = np.empty(0, dtype=np.int64)
-        self.ends, self.index = np.empty(0, dtype=width), np.empty(0, dtype=width)
+        self.ends, self.indices = np.empty(0, dtype=width), np.empty(0, dtype=width)
         self.n_rows = self.n_pairs = self.n_lines = 0
         self.lowest, self.highest = 2**62, -1
 
@@ -167,9 +167,9 @@ class Columns:
 
     def _reserve(self, n_rows: int, n_pairs: int, n_bytes: int) -> None:
         """Room for so many, and at first for as many as the whole file may have."""
-        if n_pairs > MOST_INT32 and self.index.dtype == np.int32:
+        if n_pairs > MOST_INT32 and self.indices.dtype == np.int32:
             self.ends = self.ends.astype(np.int64)
-            self.index = self.index.astype(np.int64)
+            self.indices = self.indices.astype(np.int64)
         if not self.n_rows and self.n_bytes > n_bytes:
             share = SPARE * self.n_bytes / n_bytes
             n_rows, n_pairs = int(share * n_rows), int(share * n_pairs)
@@ -177,13 +177,13 @@ class Columns:
         self.ends = enlarged(self.ends, self.n_rows, n_rows)
         if self.rules.needs_qid:
             self.qid = enlarged(self.qid, self.n_rows, n_rows)
-        self.index = enlarged(self.index, self.n_pairs, n_pairs)
+        self.indices = enlarged(self.indices, self.n_pairs, n_pairs)
         self.value = enlarged(self.value, self.n_pairs, n_pairs)
 
     def _table(self, rows: slice, pairs: slice) -> scan.Table:
         qid = self.qid[rows]  # none, unless somebody asks for them
         y, ends = self.y[rows], self.ends[rows]
-        return scan.Table(y, qid, ends, self.index[pairs], self.value[pairs])
+        return scan.Table(y, qid, ends, self.indices[pairs], self.value[pairs])
 
     def _append(self, table: scan.Table, marks: NDArray[np.int64]) -> None:
         """Move what a chunk found next to what there was."""
@@ -195,7 +195,7 @@ class Columns:
         self.ends[rows] += self.n_pairs
         if self.rules.needs_qid:
             move(self.qid[rows], table.qid[:n])
-        move(self.index[pairs], table.index[:m])
+        move(self.indices[pairs], table.indices[:m])
         move(self.value[pairs], table.value[:m])
         self.n_rows, self.n_pairs = rows.stop, pairs.stop
         self.lowest = min(self.lowest, int(marks[scan.LOWEST]))
@@ -204,13 +204,13 @@ class Columns:
     def result(self) -> Parsed:
         for column in (self.y, self.ends, self.qid):
             column.resize(min(self.n_rows, len(column)), refcheck=False)
-        for column in (self.index, self.value):
+        for column in (self.indices, self.value):
             column.resize(self.n_pairs, refcheck=False)
         return Parsed(
             self.y,
             self.qid,
             self.ends,
-            self.index,
+            self.indices,
             self.value,
             self.lowest,
             self.highest,
@@ -280,8 +280,7 @@ def finish_chunk(
                 raise block.error(fault, place) from None
     if marks[scan.FAULT]:
         place = int(marks[scan.PLACE])
-        fault = find_fault(block, rules, marks)
-        raise block.error(fault, place)
+        raise block.error(find_fault(block, rules, marks), place)
 
 
 def left_open(

@@ -13,7 +13,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol, TypeAlias, cast
+from typing import Any, BinaryIO, TypeAlias, cast
 
 from maxmargin.errors import DataFormatError, InvalidInput, UnreadableFile
 
@@ -24,15 +24,6 @@ PIECE = 2**18  # bytes of a packed file taken at a time
 XZ_MEMORY = 2**27  # the greatest preset of xz needs half of that
 GROWTH = 200  # text packs to a tenth, seldom to a hundredth
 FREE_GROWTH = 2**23  # bytes that even a tiny file may unpack to
-
-
-class Unpacker(Protocol):
-    """What zlib, bz2 and lzma have in common."""
-
-    eof: bool
-
-    @property
-    def unused_data(self) -> bytes: ...
 
 
 class Chained(io.RawIOBase):
@@ -94,7 +85,7 @@ class Unpacked(io.RawIOBase):
 
     def _unpack(self, most: int) -> bytes:
         """Up to `most` bytes, and none if more has to be taken in first."""
-        unpacker: Any = self.unpacker
+        unpacker = self.unpacker
         needs_input = getattr(unpacker, "needs_input", True)
         if needs_input and not self.waiting:
             self.waiting = self._take()
@@ -121,7 +112,7 @@ class Unpacked(io.RawIOBase):
             )
 
 
-def _unpacker(kind: str) -> Unpacker:
+def _unpacker(kind: str) -> Any:
     if kind == "gzip":
         return zlib.decompressobj(wbits=31)
     if kind == "bzip2":
@@ -139,7 +130,7 @@ class Counted(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        n = self.stream.readinto(buffer) or 0  # type: ignore[attr-defined]
+        n = self.stream.readinto(buffer) or 0
         self.n_out += n
         if self.n_out > self.most:
             raise DataFormatError(

@@ -41,7 +41,7 @@ class Rows(NamedTuple):
     y_sign: NDArray[np.bool_]
     qid: NDArray[np.int64]
     ends: NDArray[np.int64]
-    index: NDArray[np.int64]
+    indices: NDArray[np.int64]
     value: Digits
     value_sign: NDArray[np.bool_]
     words: NDArray[np.uint8]  # what Python has spelt, a row each, zeros after it
@@ -156,7 +156,7 @@ def put_rows(rows: Rows, out: Any) -> int:
             at = put_qid(out, at, rows.qid[i])
         while k < rows.ends[i]:
             out[at] = BLANK
-            at = put_whole(out, at + 1, rows.index[k])
+            at = put_whole(out, at + 1, rows.indices[k])
             out[at] = COLON
             number = (value.digits[k], value.power[k], value.precision[k])
             at, words = put_signed(out, at + 1, number, rows.value_sign[k], words)

@@ -18,6 +18,7 @@ from maxmargin.data.svmlight_text import Rules
 TAB, LINE_FEED, RETURN, BLANK, HASH = 9, 10, 13, 32, 35
 PLUS, MINUS, POINT, DIGIT_0, DIGIT_9, COLON = 43, 45, 46, 48, 57, 58
 LETTER_D, LETTER_E, LETTER_I, LETTER_Q = 100, 101, 105, 113
+NOTHING: Any = np.int64(0)  # digits are added to it
 LONGEST_WHOLE = 18  # digits that int64 always holds
 LONGEST_USUAL = 99  # characters of a number that Python need not see
 MOST_EXPONENT = 100_000  # beyond it all numbers are 0 or infinite
@@ -37,7 +38,7 @@ class Table(NamedTuple):
     y: NDArray[np.float64]
     qid: NDArray[np.int64]
     ends: NDArray[Any]
-    index: NDArray[Any]
+    indices: NDArray[Any]
     value: NDArray[np.float64]
 
 
@@ -48,14 +49,14 @@ def ends_token(c: int) -> bool:
 
 
 @jit
-def skip_token(text: Any, i: int) -> int:
+def skip_token(text: Any, i: Any) -> Any:
     while not ends_token(text[i]):
         i += 1
     return i
 
 
 @jit
-def skip_blanks(text: Any, i: int) -> int:
+def skip_blanks(text: Any, i: Any) -> Any:
     """To the next token, comment or line feed."""
     while text[i] == BLANK or (TAB <= text[i] <= RETURN and text[i] != LINE_FEED):
         i += 1
@@ -63,12 +64,12 @@ def skip_blanks(text: Any, i: int) -> int:
 
 
 @jit
-def read_exponent(text: Any, i: int) -> tuple[int, int, bool]:
+def read_exponent(text: Any, i: Any) -> tuple[Any, Any, bool]:
     """The whole number after the letter e, and whether there is one."""
     is_negative = text[i] == MINUS
     if is_negative or text[i] == PLUS:
         i += 1
-    first, power = i, 0
+    first, power = i, NOTHING
     while DIGIT_0 <= text[i] <= DIGIT_9:
         power = min(10 * power + np.int64(text[i]) - DIGIT_0, MOST_EXPONENT)
         i += 1
@@ -76,7 +77,7 @@ def read_exponent(text: Any, i: int) -> tuple[int, int, bool]:
 
 
 @jit
-def has_few_digits(text: Any, first: int, i: int) -> bool:
+def has_few_digits(text: Any, first: int, i: Any) -> bool:
     """Whether no more digits follow the leading zeros than 64 bits hold."""
     n_digits = 0
     for j in range(first, i):
@@ -88,7 +89,7 @@ def has_few_digits(text: Any, first: int, i: int) -> bool:
 
 
 @jit
-def read_decimal(text: Any, i: int) -> tuple[int, float, bool]:
+def read_decimal(text: Any, i: Any) -> tuple[Any, float, bool]:
     """Where a number ends, its value, and whether it was read for sure."""
     token = i
     is_negative = text[i] == MINUS
@@ -120,26 +121,26 @@ def read_decimal(text: Any, i: int) -> tuple[int, float, bool]:
 
 
 @jit
-def leave_open(token: int, marks: Any) -> float:
+def leave_open(token: Any, marks: Any) -> float:
     """The NaN that stands for a token which Python shall read."""
     marks[SLOW] += 1
     return np.uint64(LEFT_OPEN | np.uint64(token - marks[BEGIN])).view(np.float64)
 
 
 @jit
-def read_long(text: Any, i: int, token: int, marks: Any) -> tuple[int, float]:
+def read_long(text: Any, i: Any, token: Any, marks: Any) -> tuple[Any, float]:
     """Where a number ends, and its value or what stands for it."""
     end, value, is_sure = read_decimal(text, np.int64(i))
     return end, value if is_sure else leave_open(np.int64(token), marks)
 
 
 @jit
-def blame(fault: int, place: int, previous: int, marks: Any) -> None:
+def blame(fault: int, place: Any, previous: Any, marks: Any) -> None:
     marks[FAULT], marks[PLACE], marks[PREVIOUS] = fault, place, previous
 
 
 @jit
-def read_query(text: Any, i: int, rules: Rules, table: Table, marks: Any) -> int:
+def read_query(text: Any, i: Any, rules: Rules, table: Table, marks: Any) -> Any:
     """Past the qid, if there is one."""
     token = i
     is_there = text[i] == LETTER_Q and text[i + 1] == LETTER_I
@@ -151,7 +152,7 @@ def read_query(text: Any, i: int, rules: Rules, table: Table, marks: Any) -> int
     is_negative = text[i] == MINUS
     if is_negative or text[i] == PLUS:
         i += 1
-    first, number = i, 0
+    first, number = i, NOTHING
     while DIGIT_0 <= text[i] <= DIGIT_9:
         number = 10 * number + np.int64(text[i]) - DIGIT_0
         i += 1
@@ -163,18 +164,18 @@ def read_query(text: Any, i: int, rules: Rules, table: Table, marks: Any) -> int
 
 
 @jit
-def read_pairs(text: Any, i: int, rules: Rules, table: Table, marks: Any) -> int:
+def read_pairs(text: Any, i: Any, rules: Rules, table: Table, marks: Any) -> Any:
     """All pairs of a line, up to its end, its comment or its first fault.
 
     This is where the time goes. It calls nobody with an array for a usual pair: such
     a call counts references, and costs as much as reading a number. Places are
     unsigned, since Numba asks of every other index whether it is negative.
     """
-    k, previous, index_out, value_out = marks[PAIRS], -1, table.index, table.value
+    k, previous, index_out, value_out = marks[PAIRS], -1, table.indices, table.value
     lowest, highest, shift = rules.lowest, rules.highest, rules.shift
     i = np.uint64(skip_blanks(text, i))
     while text[i] != LINE_FEED and text[i] != HASH:
-        token, index = i, 0
+        token, index = i, NOTHING
         while DIGIT_0 <= text[i] <= DIGIT_9 and index <= highest:
             index = 10 * index + np.int64(text[i]) - DIGIT_0
             i += ONE
@@ -182,7 +183,7 @@ def read_pairs(text: Any, i: int, rules: Rules, table: Table, marks: Any) -> int
         if not is_fine or index < lowest:
             blame(BAD_PAIR, np.int64(token), previous, marks)
             break
-        number, whole = i + ONE, 0
+        number, whole = i + ONE, NOTHING
         first = i = number + np.uint64(text[number] == MINUS)
         while DIGIT_0 <= text[i] <= DIGIT_9:
             whole = 10 * whole + np.int64(text[i]) - DIGIT_0
@@ -213,7 +214,7 @@ def read_pairs(text: Any, i: int, rules: Rules, table: Table, marks: Any) -> int
 
 
 @jit
-def read_row(text: Any, i: int, rules: Rules, table: Table, marks: Any) -> int:
+def read_row(text: Any, i: Any, rules: Rules, table: Table, marks: Any) -> Any:
     """Label, qid and pairs, from the first byte of the label on."""
     token, row = i, marks[ROWS]
     i, value, is_sure = read_decimal(text, i)
@@ -233,7 +234,7 @@ def read_row(text: Any, i: int, rules: Rules, table: Table, marks: Any) -> int:
     before = marks[PAIRS]
     i = read_pairs(text, i, rules, table, marks)
     if marks[PAIRS] > before:
-        marks[LOWEST] = min(marks[LOWEST], table.index[before] + rules.shift)
+        marks[LOWEST] = min(marks[LOWEST], table.indices[before] + rules.shift)
     table.ends[row] = marks[PAIRS]
     return i
 

@@ -14,7 +14,7 @@ tokens that compiled code leaves to it, so that there is one grammar and one wor
 import math
 import re
 from array import array
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,8 +48,8 @@ class Parsed(NamedTuple):
 
     y: NDArray[np.float64]
     qid: NDArray[np.int64]
-    ends: NDArray[np.int64]  # of each row
-    index: NDArray[np.int32] | NDArray[np.int64]
+    ends: NDArray[Any]  # of each row
+    indices: NDArray[Any]
     value: NDArray[np.float64]
     lowest: int
     highest: int
@@ -177,7 +177,7 @@ class Reader:
     def __init__(self, rules: Rules) -> None:
         self.rules = rules
         self.y, self.value = array("d"), array("d")
-        self.qid, self.ends, self.index = array("q"), array("q"), array("q")
+        self.qid, self.ends, self.indices = array("q"), array("q"), array("q")
         self.lowest, self.highest = 2**62, -1
         self.at = 0  # the token that is being read
 
@@ -199,7 +199,7 @@ class Reader:
         elif rules.needs_qid:
             raise lacks_qid(tokens[1] if len(tokens) > 1 else b"")
         self._read_pairs(tokens)
-        self.ends.append(len(self.index))
+        self.ends.append(len(self.indices))
 
     def _read_pairs(self, tokens: list[bytes]) -> None:
         previous, rules = -1, self.rules
@@ -213,7 +213,7 @@ class Reader:
                 index, value = read_pair(token, previous, rules)
             elif not rules.has_pairs:
                 read_pair(token, previous, rules)
-            self.index.append(index - rules.shift)
+            self.indices.append(index - rules.shift)
             self.value.append(value)
             if previous < 0:
                 self.lowest = min(self.lowest, index)
@@ -226,7 +226,7 @@ class Reader:
             np.array(self.y),
             np.array(self.qid, dtype=np.int64),
             np.array(self.ends, dtype=np.int64),
-            np.array(self.index, dtype=width),
+            np.array(self.indices, dtype=width),
             np.array(self.value),
             self.lowest,
             self.highest,

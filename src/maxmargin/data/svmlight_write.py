@@ -6,7 +6,7 @@ A file appears whole or not at all.
 
 import os
 from collections.abc import Iterator
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -27,7 +27,7 @@ class Piece(NamedTuple):
     y: NDArray[np.float64]
     qid: NDArray[np.int64]  # empty if there are none
     ends: NDArray[np.int64]
-    index: NDArray[np.int64]  # as written
+    indices: NDArray[np.int64]  # as written
     value: NDArray[np.float64]
 
 
@@ -65,7 +65,7 @@ def write_svmlight(  # noqa: PLR0913
         raise InvalidInput(f"digits must be from 1 to 17, got {digits!r}.")
     pieces = _pieces(_matrix(X), _targets(y), _queries(qid), index_base)
     if hasattr(target, "write"):
-        _write(target, pieces, comment, digits)
+        _write(cast(BinaryIO, target), pieces, comment, digits)
         return
     with replaced(target) as file:
         _write(file, pieces, comment, digits)
@@ -79,7 +79,7 @@ def _write(
     spell = None
     for piece in pieces:
         if spell is None:  # the first piece is full, if there is a second
-            spell = spell_plain if len(piece.index) <= FEW_PAIRS else spell_fast
+            spell = spell_plain if len(piece.indices) <= FEW_PAIRS else spell_fast
         file.write(spell(piece, digits))
 
 
@@ -183,7 +183,7 @@ def spell(value: float, digits: int) -> str:
 def spell_plain(piece: Piece, digits: int) -> bytes:
     """The text of some rows, without Numba."""
     lines, begin = [], 0
-    index, value = piece.index.tolist(), piece.value.tolist()
+    index, value = piece.indices.tolist(), piece.value.tolist()
     queries = [f" qid:{number}" for number in piece.qid.tolist()] or [""] * len(piece.y)
     rows = zip(piece.y.tolist(), queries, piece.ends.tolist(), strict=True)
     for label, query, end in rows:
@@ -213,13 +213,13 @@ def spell_fast(piece: Piece, digits: int) -> Any:
         np.signbit(piece.y),
         piece.qid,
         piece.ends,
-        piece.index,
+        piece.indices,
         value,
         np.signbit(piece.value),
         _words([spell(number, digits) for *_, number in sorted(places, key=_place)]),
     )
     width = form.MOST_BYTES + INDEX_BYTES
-    room = (len(piece.index) + 2 * len(piece.y)) * width
+    room = (len(piece.indices) + 2 * len(piece.y)) * width
     out = np.empty(room, dtype=np.uint8)
     return out[: form.put_rows(rows, out)].data
 
