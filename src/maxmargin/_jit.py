@@ -38,11 +38,7 @@ else:
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 PACKAGE = Path(__file__).parent
-NEVER_COMPILED = {
-    "estimators",
-    "interop",
-    "cli",
-}  # no compiled file may import these rooms
+NEVER_COMPILED = {"estimators", "interop", "cli"}  # no compiled file may import these rooms
 SETTINGS = ("BOUNDSCHECK", "OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE")
 SAFE_FASTMATH = {"contract", "reassoc", "nsz", "arcp"}  # NaN and inf keep their meaning
 KEEP_DAYS = 30  # long enough for two versions used in turn

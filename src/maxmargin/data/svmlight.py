@@ -158,7 +158,7 @@ def _parse(
     except DataFormatError as error:
         if error.path is not None:
             raise
-        raise DataFormatError(str(error), path=name) from error
+        raise error.in_file(name) from error
     if not len(found.y):
         raise DataFormatError("the file holds no samples.", path=name)
     return found

@@ -163,7 +163,7 @@ def name_of(source: Any) -> str:
     if hasattr(source, "read"):
         name = getattr(source, "name", None)
         return name if isinstance(name, str) else "<stream>"
-    return os.fspath(source)
+    return str(source)
 
 
 def _unpacked(stream: Any, max_bytes: int | None) -> io.RawIOBase:

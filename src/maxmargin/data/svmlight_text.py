@@ -68,8 +68,7 @@ class Fault(Exception):
 
 def show(token: bytes) -> str:
     """A token as it may appear in a message."""
-    short = token[:30] + (b"..." if len(token) > 30 else b"")
-    return f"'{short.decode('ascii', 'backslashreplace')}'"
+    return repr(token[:30] + b"..." * (len(token) > 30))[1:]
 
 
 def read_label(token: bytes, rules: Rules) -> float:
