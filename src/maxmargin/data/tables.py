@@ -147,8 +147,6 @@ def _rows(stream: io.BufferedReader) -> Iterator[Row]:
         raise DataFormatError(
             f"not a CSV file ({error}).", line=reader.line_num
         ) from error
-    finally:
-        text.detach()
 
 
 def _lines(text: io.TextIOWrapper) -> Iterator[str]:
