@@ -30,7 +30,7 @@ REFERENCE = "scikit-learn"
 FEATURES = 50_000
 PER_ROW = 70  # pairs of a line
 ROWS_AT_ONCE = 2_000
-WARM_LINES = b"1 qid:1 1:0.5 2:0.12345678901234567\n" * 20_000  # enough for compiled code
+WARM_LINES = b"1 1:0.5 2:0.12345678901234567\n" * 20_000  # too many for plain Python
 HEADS = ["file", "reader", "seconds", "MB/s", "ratio", "growth, MB", "growth / file"]
 
 

@@ -78,6 +78,7 @@ def peak_memory() -> int:
 
 # ------------------------------------------------------------------------------ mutants
 @pytest.mark.slow
+@pytest.mark.boundscheck
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_mutants_are_read_or_refused_the_same_both_ways(
     monkeypatch: pytest.MonkeyPatch,

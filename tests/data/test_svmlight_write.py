@@ -197,6 +197,35 @@ def test_places_that_cannot_be_written_are_named(tmp_path: Path) -> None:
             write_svmlight(target, [[1.0]], [1])
 
 
+def test_a_pipe_is_written_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    end = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+
+    write_svmlight(path, [[1.0]], [1])
+
+    assert os.read(end, 99) == b"1 1:1\n"
+    os.close(end)
+    assert path.is_fifo()
+
+
+def test_a_full_disk_leaves_the_old_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "data.txt"
+    path.write_text("old")
+
+    def fail(*_: Any) -> Any:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", fail)
+
+    with pytest.raises(UnreadableFile, match="cannot be written: No space left"):
+        write_svmlight(path, [[1.0]], [1])
+    assert path.read_text() == "old"
+    assert os.listdir(tmp_path) == ["data.txt"]
+
+
 def test_a_link_stays_a_link_and_permissions_stay(tmp_path: Path) -> None:
     real, link = tmp_path / "real.txt", tmp_path / "link.txt"
     real.write_text("old")

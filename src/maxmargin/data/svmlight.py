@@ -31,6 +31,7 @@ MOST_FEATURES = 2**31 - 1  # what LIBSVM and 32-bit indices can count
 MOST_INDEX = 10**17  # what 64 bits hold with digits to spare
 MAX_LINE_BYTES = 2**26  # a kernel row of three million samples
 SMALL, SMALL_BEFORE_NUMBA = 2**16, 2**19  # bytes sooner read than Numba is loaded
+FREE_VALUES, PER_PAIR = 2**23, 4  # of a kernel matrix that may be mostly left out
 WIDE_CHARACTERS = (b"\xff\xfe", b"\xfe\xff")
 
 IndexBase = Literal["auto", 0, 1]
@@ -127,15 +128,12 @@ def split_kernel_rows(X: Any) -> KernelRows:
     if serial.max() > MOST_FEATURES:
         raise DataFormatError(f"serial {serial.max():g} is too large for a sample.")
     n, m = X.shape[0], X.shape[1] - 1
-    if n * m > MOST_SPARSE_GROWTH * max(X.nnz, 1):  # the promise is about small files
+    if n * m > max(FREE_VALUES, PER_PAIR * X.nnz):
         raise DataFormatError(
             f"a kernel matrix of {n} x {m} was expected, but only {X.nnz} of its "
             "values are written: every row has to hold all of them."
         )
     return KernelRows(serial.astype(np.intp), X[:, 1:].toarray())
-
-
-MOST_SPARSE_GROWTH = 4  # zeros of K may be left out, most of it may not
 
 
 def _parse(

@@ -147,13 +147,25 @@ def opened(source: Source, max_bytes: int | None = None) -> Iterator[io.RawIOBas
     elif hasattr(source, "read"):
         yield _unpacked(source, max_bytes)
     elif isinstance(source, str | os.PathLike):
-        with _open(os.fspath(source)) as file:
+        with _open(os.fspath(source)) as file, _named(source, "read"):
             yield _unpacked(file, max_bytes)
     else:
         raise InvalidInput(
             "A data file is given as a path, as bytes or as a file open for reading, "
             f"not as {type(source).__name__}."
         )
+
+
+@contextmanager
+def _named(path: str | os.PathLike[str], done: str) -> Iterator[None]:
+    """Let an error of the disk say which file it is about."""
+    try:
+        yield
+    except UnreadableFile:
+        raise
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise UnreadableFile(f"{path} cannot be {done}: {reason}.") from error
 
 
 def name_of(source: Any) -> str:
@@ -192,9 +204,7 @@ def _open(path: str) -> io.FileIO:
     try:
         return io.FileIO(path, "r")
     except FileNotFoundError as error:
-        raise UnreadableFile(
-            f"{path} does not exist (looked from {os.getcwd()})."
-        ) from error
+        raise UnreadableFile(f"{path} does not exist.") from error
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path
         reason = getattr(error, "strerror", None) or str(error)
         raise UnreadableFile(f"{path!r} cannot be read: {reason}.") from error
@@ -210,19 +220,20 @@ def replaced(target: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     Names that end in .gz, .bz2 or .xz are packed.
     """
     path = Path(os.path.realpath(target))
-    if path.exists() and not path.is_file():
-        if path.is_dir():
-            raise UnreadableFile(f"{path} is a folder; the path of a file is needed.")
-        with path.open("wb") as device:  # a pipe or a terminal has no other name
-            yield device
-        return
+    if path.is_dir():
+        raise UnreadableFile(f"{path} is a folder; the path of a file is needed.")
+    is_device = path.exists() and not path.is_file()  # a pipe, a terminal
+    file = path.open("wb") if is_device else _renamed(path)
+    with _named(path, "written"), file as stream:
+        yield stream
+
+
+@contextmanager
+def _renamed(path: Path) -> Iterator[BinaryIO]:
+    """A file beside `path` that gets its name at the end."""
     beside = path.with_name(f".{path.name[:100]}.{secrets.token_hex(4)}.part")
     try:
-        file: BinaryIO = beside.open("xb")
-    except OSError as error:
-        raise UnreadableFile(f"{path} cannot be written: {error.strerror}.") from error
-    try:
-        with file:
+        with beside.open("xb") as file:
             with _packed(file, path.suffix) as stream:
                 yield stream
             file.flush()
