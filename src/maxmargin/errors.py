@@ -64,7 +64,13 @@ class DataFormatError(InvalidInput):
         places = (path, line and f"line {line}", column and f"column {column}")
         place = ", ".join(str(part) for part in places if part)
         super().__init__(f"{place}: {message}" if place else message)
-        self.path, self.line, self.column = path, line, column
+        self.reason, self.path, self.line, self.column = message, path, line, column
+
+    def in_file(self, path: str) -> "DataFormatError":
+        """The same mistake, with the file it is in."""
+        return DataFormatError(
+            self.reason, path=path, line=self.line, column=self.column
+        )
 
 
 class UnreadableFile(InvalidInput, OSError):

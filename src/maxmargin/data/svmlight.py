@@ -31,6 +31,7 @@ MOST_FEATURES = 2**31 - 1  # what LIBSVM and 32-bit indices can count
 MOST_INDEX = 10**17  # what 64 bits hold with digits to spare
 MAX_LINE_BYTES = 2**26  # a kernel row of three million samples
 SMALL, SMALL_BEFORE_NUMBA = 2**16, 2**19  # bytes sooner read than Numba is loaded
+FREE_VALUES, PER_PAIR = 2**23, 4  # of a kernel matrix that may be mostly left out
 WIDE_CHARACTERS = (b"\xff\xfe", b"\xfe\xff")
 
 IndexBase = Literal["auto", 0, 1]
@@ -127,15 +128,12 @@ def split_kernel_rows(X: Any) -> KernelRows:
     if serial.max() > MOST_FEATURES:
         raise DataFormatError(f"serial {serial.max():g} is too large for a sample.")
     n, m = X.shape[0], X.shape[1] - 1
-    if n * m > MOST_SPARSE_GROWTH * max(X.nnz, 1):  # the promise is about small files
+    if n * m > max(FREE_VALUES, PER_PAIR * X.nnz):
         raise DataFormatError(
             f"a kernel matrix of {n} x {m} was expected, but only {X.nnz} of its "
             "values are written: every row has to hold all of them."
         )
     return KernelRows(serial.astype(np.intp), X[:, 1:].toarray())
-
-
-MOST_SPARSE_GROWTH = 4  # zeros of K may be left out, most of it may not
 
 
 def _parse(
@@ -158,7 +156,7 @@ def _parse(
     except DataFormatError as error:
         if error.path is not None:
             raise
-        raise DataFormatError(str(error), path=name) from error
+        raise error.in_file(name) from error
     if not len(found.y):
         raise DataFormatError("the file holds no samples.", path=name)
     return found
@@ -202,7 +200,7 @@ def _make_matrix(
 ) -> sp.csr_matrix:
     is_zero_based = index_base == 0 or (index_base == "auto" and found.lowest == 0)
     if is_zero_based and index_base == "auto":
-        np.add(found.index, 1, out=found.index)
+        np.add(found.indices, 1, out=found.indices)
     needed = found.highest + is_zero_based
     if n_features is not None and needed > n_features:
         raise DataFormatError(
@@ -211,8 +209,8 @@ def _make_matrix(
             path=name,
         )
     width = n_features or max(1, needed)
-    start: NDArray[Any] = np.zeros(len(found.ends) + 1, dtype=found.index.dtype)
+    start: NDArray[Any] = np.zeros(len(found.ends) + 1, dtype=found.indices.dtype)
     start[1:] = found.ends
-    X = sp.csr_matrix((found.value, found.index, start), shape=(len(found.y), width))
+    X = sp.csr_matrix((found.value, found.indices, start), shape=(len(found.y), width))
     X.has_sorted_indices = X.has_canonical_format = True
     return X

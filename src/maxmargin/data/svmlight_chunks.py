@@ -32,16 +32,17 @@ from maxmargin.errors import DataFormatError
 BLOCK = 2**24  # bytes read at a time
 CHUNK = 2**20  # bytes of a task: some milliseconds
 MOST_INT32 = 2**31 - 1
+SHORTEST_ROW, SHORTEST_PAIR = 2, 3  # bytes, with what parts them
 SPARE = 1.05  # what the first block says of the whole file is not exact
 
 
 class Block(NamedTuple):
-    """Whole lines, the number of lines before them, and whose they are."""
+    """Whole lines, whose they are, and how many lines came before them."""
 
     text: NDArray[np.uint8]
     chunks: list[tuple[int, int]]
-    lines_before: int
     name: str
+    lines_before: int = 0
 
     def error(self, fault: Fault, place: int) -> DataFormatError:
         """A mistake in the token at `place`, with its line and column."""
@@ -67,27 +68,21 @@ def blocks_of(
     stream: io.RawIOBase, head: bytes, longest: int, name: str
 ) -> Iterator[Block]:
     """The lines of `head` and of the stream after it, a block at a time."""
-    n_lines, filled = 0, len(head)
+    filled = len(head)
     buffer = bytearray(max(BLOCK, filled) + 1)
     buffer[:filled] = head
-    while True:
+    is_last = False
+    while not is_last:
         filled, is_last = _fill(stream, buffer, filled)
         if is_last and filled and buffer[filled - 1] != scan.LINE_FEED:
             buffer[filled] = scan.LINE_FEED
             filled += 1
         end = buffer.rfind(b"\n", 0, filled) + 1
         if end:
-            block = _block(buffer, end, n_lines, name)
-            yield block
-            n_lines += int(np.count_nonzero(block.text == scan.LINE_FEED))
-            del block
-        if is_last:
-            return
+            yield _block(buffer, end, name)
         rest = buffer[end:filled]
         if len(rest) > longest:
-            raise DataFormatError(
-                str(too_long(longest)), path=name, line=n_lines + 1, column=1
-            )
+            raise too_long(longest)
         if len(rest) > BLOCK // 2:  # make room for a long line
             buffer = bytearray(2 * len(rest) + BLOCK + 1)
         filled = len(rest)
@@ -105,14 +100,14 @@ def _fill(stream: Any, buffer: bytearray, filled: int) -> tuple[int, bool]:
     return filled, False
 
 
-def _block(buffer: bytearray, end: int, n_lines: int, name: str) -> Block:
+def _block(buffer: bytearray, end: int, name: str) -> Block:
     chunks, begin = [], 0
     while begin < end:
         cut = buffer.find(b"\n", min(begin + CHUNK, end) - 1, end) + 1
         chunks.append((begin, cut))
         begin = cut
     text = np.frombuffer(buffer, dtype=np.uint8)[:end]
-    return Block(text, chunks, n_lines, name)
+    return Block(text, chunks, name)
 
 
 # Rows.
@@ -126,18 +121,21 @@ class Columns:
 
     def __init__(self, rules: Rules, n_bytes: int) -> None:
         self.rules, self.n_bytes = rules, n_bytes
-        width = np.int32 if rules.highest <= MOST_INT32 else np.int64
+        width: Any = np.int32 if rules.highest <= MOST_INT32 else np.int64
         self.y, self.value = np.empty(0), np.empty(0)
         self.qid = np.empty(0, dtype=np.int64)
-        self.ends, self.index = np.empty(0, dtype=width), np.empty(0, dtype=width)
-        self.n_rows = self.n_pairs = 0
+        self.ends, self.indices = np.empty(0, dtype=width), np.empty(0, dtype=width)
+        self.n_rows = self.n_pairs = self.n_lines = 0
         self.lowest, self.highest = 2**62, -1
 
     def add(self, block: Block, n_threads: int) -> None:
         """Read a block and append its rows."""
-        bounds = self._bounds(block, n_threads)
-        rows = self.n_rows + np.cumsum([0, *(b[0] for b in bounds)])
-        pairs = self.n_pairs + np.cumsum([0, *(b[1] for b in bounds)])
+        counts = self._count(block, n_threads)
+        sizes = np.diff(block.chunks, axis=1).ravel()
+        most_rows = np.minimum(counts[:, 0], sizes // SHORTEST_ROW + 1)
+        most_pairs = np.minimum(counts[:, 1], sizes // SHORTEST_PAIR + 1)
+        rows = self.n_rows + np.append(0, np.cumsum(most_rows))
+        pairs = self.n_pairs + np.append(0, np.cumsum(most_pairs))
         self._reserve(int(rows[-1]), int(pairs[-1]), len(block.text))
         marks = np.zeros((len(block.chunks), scan.N_MARKS), dtype=np.int64)
         tables = [
@@ -152,27 +150,26 @@ class Columns:
             )
 
         run_all([task(k) for k in range(len(block.chunks))], n_threads)
+        block = block._replace(lines_before=self.n_lines)
         for k, table in enumerate(tables):
             finish_chunk(block, self.rules, table, marks[k])
             self._append(table, marks[k])
+        self.n_lines += int(counts[:, 0].sum())
 
-    def _bounds(self, block: Block, n_threads: int) -> list[tuple[int, int]]:
-        """The most rows and pairs that each chunk can have."""
+    def _count(self, block: Block, n_threads: int) -> NDArray[np.int64]:
+        """Line feeds and colons of each chunk."""
 
         def task(begin: int, end: int) -> Any:
-            return lambda: scan.count_marks(block.text, begin, end)
+            return lambda: count_marks(block.text[begin:end])
 
         counts = run_all([task(*chunk) for chunk in block.chunks], n_threads)
-        return [
-            (min(lines, (end - begin) // 2 + 1), min(colons, (end - begin) // 3 + 1))
-            for (lines, colons), (begin, end) in zip(counts, block.chunks, strict=True)
-        ]
+        return np.array(counts, dtype=np.int64)
 
     def _reserve(self, n_rows: int, n_pairs: int, n_bytes: int) -> None:
         """Room for so many, and at first for as many as the whole file may have."""
-        if n_pairs > MOST_INT32 and self.index.dtype == np.int32:
+        if n_pairs > MOST_INT32 and self.indices.dtype == np.int32:
             self.ends = self.ends.astype(np.int64)
-            self.index = self.index.astype(np.int64)
+            self.indices = self.indices.astype(np.int64)
         if not self.n_rows and self.n_bytes > n_bytes:
             share = SPARE * self.n_bytes / n_bytes
             n_rows, n_pairs = int(share * n_rows), int(share * n_pairs)
@@ -180,13 +177,13 @@ class Columns:
         self.ends = enlarged(self.ends, self.n_rows, n_rows)
         if self.rules.needs_qid:
             self.qid = enlarged(self.qid, self.n_rows, n_rows)
-        self.index = enlarged(self.index, self.n_pairs, n_pairs)
+        self.indices = enlarged(self.indices, self.n_pairs, n_pairs)
         self.value = enlarged(self.value, self.n_pairs, n_pairs)
 
     def _table(self, rows: slice, pairs: slice) -> scan.Table:
         qid = self.qid[rows]  # none, unless somebody asks for them
         y, ends = self.y[rows], self.ends[rows]
-        return scan.Table(y, qid, ends, self.index[pairs], self.value[pairs])
+        return scan.Table(y, qid, ends, self.indices[pairs], self.value[pairs])
 
     def _append(self, table: scan.Table, marks: NDArray[np.int64]) -> None:
         """Move what a chunk found next to what there was."""
@@ -198,7 +195,7 @@ class Columns:
         self.ends[rows] += self.n_pairs
         if self.rules.needs_qid:
             move(self.qid[rows], table.qid[:n])
-        move(self.index[pairs], table.index[:m])
+        move(self.indices[pairs], table.indices[:m])
         move(self.value[pairs], table.value[:m])
         self.n_rows, self.n_pairs = rows.stop, pairs.stop
         self.lowest = min(self.lowest, int(marks[scan.LOWEST]))
@@ -207,17 +204,23 @@ class Columns:
     def result(self) -> Parsed:
         for column in (self.y, self.ends, self.qid):
             column.resize(min(self.n_rows, len(column)), refcheck=False)
-        for column in (self.index, self.value):
+        for column in (self.indices, self.value):
             column.resize(self.n_pairs, refcheck=False)
         return Parsed(
             self.y,
             self.qid,
             self.ends,
-            self.index,
+            self.indices,
             self.value,
             self.lowest,
             self.highest,
         )
+
+
+def count_marks(text: NDArray[np.uint8]) -> tuple[int, int]:
+    """Line feeds and colons: no fewer than there are rows and pairs."""
+    lines = np.count_nonzero(text == scan.LINE_FEED)
+    return int(lines), int(np.count_nonzero(text == scan.COLON))
 
 
 def enlarged(column: NDArray[Any], used: int, size: int) -> NDArray[Any]:
@@ -240,8 +243,12 @@ def parse_stream(
 ) -> Parsed:
     """All rows of `head` and of the stream after it."""
     columns = Columns(rules, size_of(stream))
-    for block in blocks_of(stream, head, rules.longest, name):
-        columns.add(block, n_threads)
+    try:
+        for block in blocks_of(stream, head, rules.longest, name):
+            columns.add(block, n_threads)
+    except Fault as fault:
+        line = columns.n_lines + 1
+        raise DataFormatError(str(fault), path=name, line=line, column=1) from None
     return columns.result()
 
 
@@ -262,25 +269,28 @@ def finish_chunk(
     if marks[scan.SLOW]:
         n, m = int(marks[scan.ROWS]), int(marks[scan.PAIRS])
         begin = int(marks[scan.BEGIN])
-        left = [(place, k, table.y) for place, k in left_open(table.y[:n], begin)]
-        left += [(place, k, table.value) for place, k in left_open(table.value[:m], begin)]
-        for place, k, column in sorted(left, key=lambda each: each[0]):
-            read = read_label if column is table.y else read_value
+        left = left_open(table.y[:n], begin, is_label=True)
+        left += left_open(table.value[:m], begin)
+        for place, is_label, k in sorted(left):
+            column = table.y if is_label else table.value
+            read = read_label if is_label else read_value
             try:
                 column[k] = read(block.token(place), rules)
             except Fault as fault:
                 raise block.error(fault, place) from None
     if marks[scan.FAULT]:
         place = int(marks[scan.PLACE])
-        fault = find_fault(block, rules, marks)
-        raise block.error(fault, place)
+        raise block.error(find_fault(block, rules, marks), place)
 
 
-def left_open(column: NDArray[np.float64], begin: int) -> list[tuple[int, int]]:
+def left_open(
+    column: NDArray[np.float64], begin: int, is_label: bool = False
+) -> list[tuple[int, bool, int]]:
     """Places of the tokens that Python has to read, and where their numbers go."""
     which = np.flatnonzero(np.isnan(column))
-    places = column[which].view(np.uint64) & scan.PLACE_BITS
-    return list(zip((begin + places.astype(np.int64)).tolist(), which.tolist(), strict=True))
+    places = (column[which].view(np.uint64) & scan.PLACE_BITS).astype(np.int64)
+    pairs = zip((begin + places).tolist(), which.tolist(), strict=True)
+    return [(place, is_label, k) for place, k in pairs]
 
 
 def read_value(token: bytes, rules: Rules) -> float:

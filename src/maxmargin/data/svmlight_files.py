@@ -13,7 +13,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol, TypeAlias
+from typing import Any, BinaryIO, TypeAlias, cast
 
 from maxmargin.errors import DataFormatError, InvalidInput, UnreadableFile
 
@@ -24,15 +24,6 @@ PIECE = 2**18  # bytes of a packed file taken at a time
 XZ_MEMORY = 2**27  # the greatest preset of xz needs half of that
 GROWTH = 200  # text packs to a tenth, seldom to a hundredth
 FREE_GROWTH = 2**23  # bytes that even a tiny file may unpack to
-
-
-class Unpacker(Protocol):
-    """What zlib, bz2 and lzma have in common."""
-
-    eof: bool
-
-    @property
-    def unused_data(self) -> bytes: ...
 
 
 class Chained(io.RawIOBase):
@@ -94,7 +85,7 @@ class Unpacked(io.RawIOBase):
 
     def _unpack(self, most: int) -> bytes:
         """Up to `most` bytes, and none if more has to be taken in first."""
-        unpacker: Any = self.unpacker
+        unpacker = self.unpacker
         needs_input = getattr(unpacker, "needs_input", True)
         if needs_input and not self.waiting:
             self.waiting = self._take()
@@ -121,7 +112,7 @@ class Unpacked(io.RawIOBase):
             )
 
 
-def _unpacker(kind: str) -> Unpacker:
+def _unpacker(kind: str) -> Any:
     if kind == "gzip":
         return zlib.decompressobj(wbits=31)
     if kind == "bzip2":
@@ -139,7 +130,7 @@ class Counted(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        n = self.stream.readinto(buffer) or 0  # type: ignore[attr-defined]
+        n = self.stream.readinto(buffer) or 0
         self.n_out += n
         if self.n_out > self.most:
             raise DataFormatError(
@@ -156,13 +147,25 @@ def opened(source: Source, max_bytes: int | None = None) -> Iterator[io.RawIOBas
     elif hasattr(source, "read"):
         yield _unpacked(source, max_bytes)
     elif isinstance(source, str | os.PathLike):
-        with _open(os.fspath(source)) as file:
+        with _open(os.fspath(source)) as file, _named(source, "read"):
             yield _unpacked(file, max_bytes)
     else:
         raise InvalidInput(
             "A data file is given as a path, as bytes or as a file open for reading, "
             f"not as {type(source).__name__}."
         )
+
+
+@contextmanager
+def _named(path: str | os.PathLike[str], done: str) -> Iterator[None]:
+    """Let an error of the disk say which file it is about."""
+    try:
+        yield
+    except UnreadableFile:
+        raise
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise UnreadableFile(f"{path} cannot be {done}: {reason}.") from error
 
 
 def name_of(source: Any) -> str:
@@ -172,7 +175,7 @@ def name_of(source: Any) -> str:
     if hasattr(source, "read"):
         name = getattr(source, "name", None)
         return name if isinstance(name, str) else "<stream>"
-    return os.fspath(source)
+    return str(source)
 
 
 def _unpacked(stream: Any, max_bytes: int | None) -> io.RawIOBase:
@@ -201,9 +204,7 @@ def _open(path: str) -> io.FileIO:
     try:
         return io.FileIO(path, "r")
     except FileNotFoundError as error:
-        raise UnreadableFile(
-            f"{path} does not exist (looked from {os.getcwd()})."
-        ) from error
+        raise UnreadableFile(f"{path} does not exist.") from error
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path
         reason = getattr(error, "strerror", None) or str(error)
         raise UnreadableFile(f"{path!r} cannot be read: {reason}.") from error
@@ -219,19 +220,20 @@ def replaced(target: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     Names that end in .gz, .bz2 or .xz are packed.
     """
     path = Path(os.path.realpath(target))
-    if path.exists() and not path.is_file():
-        if path.is_dir():
-            raise UnreadableFile(f"{path} is a folder; the path of a file is needed.")
-        with path.open("wb") as device:  # a pipe or a terminal has no other name
-            yield device
-        return
+    if path.is_dir():
+        raise UnreadableFile(f"{path} is a folder; the path of a file is needed.")
+    is_device = path.exists() and not path.is_file()  # a pipe, a terminal
+    file = path.open("wb") if is_device else _renamed(path)
+    with _named(path, "written"), file as stream:
+        yield stream
+
+
+@contextmanager
+def _renamed(path: Path) -> Iterator[BinaryIO]:
+    """A file beside `path` that gets its name at the end."""
     beside = path.with_name(f".{path.name[:100]}.{secrets.token_hex(4)}.part")
     try:
-        file: BinaryIO = beside.open("xb")
-    except OSError as error:
-        raise UnreadableFile(f"{path} cannot be written: {error.strerror}.") from error
-    try:
-        with file:
+        with beside.open("xb") as file:
             with _packed(file, path.suffix) as stream:
                 yield stream
             file.flush()
@@ -250,13 +252,13 @@ def _packed(file: BinaryIO, suffix: str) -> Iterator[BinaryIO]:
     if suffix == ".gz":
         import gzip
 
-        packed: Any = gzip.GzipFile("", "wb", compresslevel=6, fileobj=file, mtime=0)
+        with gzip.GzipFile("", "wb", compresslevel=6, fileobj=file, mtime=0) as packed:
+            yield cast(BinaryIO, packed)
     elif suffix == ".bz2":
-        packed = bz2.BZ2File(file, "wb")
+        with bz2.BZ2File(file, "wb") as packed_2:
+            yield cast(BinaryIO, packed_2)
     elif suffix == ".xz":
-        packed = lzma.LZMAFile(file, "wb")
+        with lzma.LZMAFile(file, "wb") as packed_x:
+            yield cast(BinaryIO, packed_x)
     else:
         yield file
-        return
-    with packed:
-        yield packed

@@ -76,7 +76,7 @@ def move_up(whole: Any) -> tuple[Any, int]:
 
 
 @jit
-def to_float(whole: Any, power: int) -> tuple[float, bool]:
+def to_float(whole: Any, power: Any) -> tuple[float, bool]:
     """whole * 10^power, correctly rounded, and whether it is sure to be."""
     if whole <= EXACT_WHOLE and -EXACT_POWER <= power <= EXACT_POWER:
         exact = float(np.int64(whole))
@@ -91,7 +91,7 @@ def to_float(whole: Any, power: int) -> tuple[float, bool]:
 
 
 @jit
-def round_product(whole: Any, power: int) -> tuple[float, bool]:
+def round_product(whole: Any, power: Any) -> tuple[float, bool]:
     """The same for any whole > 0 of 64 bits, by a product with 5^power."""
     moved, places = move_up(whole)
     row = power - LEAST_POWER
@@ -118,14 +118,14 @@ def round_product(whole: Any, power: int) -> tuple[float, bool]:
 
 
 @jit
-def to_decimal(value: float, n_digits: int) -> tuple[Any, int, bool]:
+def to_decimal(value: float, n_digits: int) -> tuple[Any, Any, bool]:
     """The n digits nearest to a value > 0, the power of its first, and if it is sure.
 
     The value is then about digits * 10^(power - n_digits + 1).
     """
     bits = np.float64(value).view(np.uint64)
     exponent = np.int64(bits >> FRACTION_BITS & EXPONENT_MASK)
-    if exponent == 0 or exponent == 2047:  # subnormal, infinite
+    if not 0 < exponent < 2047:  # subnormal, infinite
         return ZERO, 0, False
     fraction = (bits & (HIDDEN_BIT - ONE)) | HIDDEN_BIT
     power = ((exponent - 1023) * 315_653) >> 20  # never above, at most one below
@@ -143,7 +143,7 @@ def to_decimal(value: float, n_digits: int) -> tuple[Any, int, bool]:
 
 
 @jit
-def scale(moved: Any, exponent: int, row: int) -> tuple[Any, bool]:
+def scale(moved: Any, exponent: Any, row: Any) -> tuple[Any, bool]:
     """moved * 2^(exponent - 11) * 10^(power of that row), to the nearest whole."""
     power = row + LEAST_POWER
     high, low = multiply(moved, FIVES[row, 0])

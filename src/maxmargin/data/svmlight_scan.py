@@ -12,12 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin._jit import jit
-from maxmargin.data.svmlight_numbers import MOST_DIGITS, TEN, ZERO, to_float
+from maxmargin.data.svmlight_numbers import MOST_DIGITS, ONE, TEN, ZERO, to_float
 from maxmargin.data.svmlight_text import Rules
 
 TAB, LINE_FEED, RETURN, BLANK, HASH = 9, 10, 13, 32, 35
-PLUS, MINUS, POINT, DIGIT_0, COLON = 43, 45, 46, 48, 58
+PLUS, MINUS, POINT, DIGIT_0, DIGIT_9, COLON = 43, 45, 46, 48, 57, 58
 LETTER_D, LETTER_E, LETTER_I, LETTER_Q = 100, 101, 105, 113
+NOTHING: Any = np.int64(0)  # digits are added to it
+LONGEST_WHOLE = 18  # digits that int64 always holds
 LONGEST_USUAL = 99  # characters of a number that Python need not see
 MOST_EXPONENT = 100_000  # beyond it all numbers are 0 or infinite
 
@@ -36,34 +38,25 @@ class Table(NamedTuple):
     y: NDArray[np.float64]
     qid: NDArray[np.int64]
     ends: NDArray[Any]
-    index: NDArray[Any]
+    indices: NDArray[Any]
     value: NDArray[np.float64]
 
 
 @jit
-def count_marks(text: Any, begin: int, end: int) -> tuple[int, int]:
-    """Line feeds and colons: no fewer than there are rows and pairs."""
-    lines = colons = 0
-    for i in range(begin, end):
-        lines += text[i] == LINE_FEED
-        colons += text[i] == COLON
-    return lines, colons
-
-
-@jit
 def ends_token(c: int) -> bool:
-    return c == BLANK or TAB <= c <= RETURN or c == HASH
+    is_space = c == BLANK or TAB <= c <= RETURN
+    return is_space or c == HASH
 
 
 @jit
-def skip_token(text: Any, i: int) -> int:
+def skip_token(text: Any, i: Any) -> Any:
     while not ends_token(text[i]):
         i += 1
     return i
 
 
 @jit
-def skip_blanks(text: Any, i: int) -> int:
+def skip_blanks(text: Any, i: Any) -> Any:
     """To the next token, comment or line feed."""
     while text[i] == BLANK or (TAB <= text[i] <= RETURN and text[i] != LINE_FEED):
         i += 1
@@ -71,30 +64,20 @@ def skip_blanks(text: Any, i: int) -> int:
 
 
 @jit
-def add_digits(text: Any, i: int, whole: Any) -> tuple[int, Any]:
-    digit = np.int64(text[i]) - DIGIT_0
-    while 0 <= digit <= 9:
-        whole = whole * TEN + np.uint64(digit)
-        i += 1
-        digit = np.int64(text[i]) - DIGIT_0
-    return i, whole
-
-
-@jit
-def read_exponent(text: Any, i: int) -> tuple[int, int, bool]:
+def read_exponent(text: Any, i: Any) -> tuple[Any, Any, bool]:
     """The whole number after the letter e, and whether there is one."""
     is_negative = text[i] == MINUS
     if is_negative or text[i] == PLUS:
         i += 1
-    first, power = i, 0
-    while DIGIT_0 <= text[i] <= DIGIT_0 + 9:
+    first, power = i, NOTHING
+    while DIGIT_0 <= text[i] <= DIGIT_9:
         power = min(10 * power + np.int64(text[i]) - DIGIT_0, MOST_EXPONENT)
         i += 1
     return i, -power if is_negative else power, i > first
 
 
 @jit
-def has_few_digits(text: Any, first: int, i: int) -> bool:
+def has_few_digits(text: Any, first: int, i: Any) -> bool:
     """Whether no more digits follow the leading zeros than 64 bits hold."""
     n_digits = 0
     for j in range(first, i):
@@ -106,18 +89,23 @@ def has_few_digits(text: Any, first: int, i: int) -> bool:
 
 
 @jit
-def read_decimal(text: Any, i: int) -> tuple[int, float, bool]:
+def read_decimal(text: Any, i: Any) -> tuple[Any, float, bool]:
     """Where a number ends, its value, and whether it was read for sure."""
     token = i
     is_negative = text[i] == MINUS
     if is_negative or text[i] == PLUS:
         i += 1
-    first, power = i, 0
-    i, whole = add_digits(text, i, ZERO)
+    first, power, whole = i, 0, ZERO
+    while DIGIT_0 <= text[i] <= DIGIT_9:
+        whole = whole * TEN + np.uint64(text[i] - DIGIT_0)
+        i += 1
     n_digits = i - first
     if text[i] == POINT:
         point = i
-        i, whole = add_digits(text, i + 1, whole)
+        i += 1
+        while DIGIT_0 <= text[i] <= DIGIT_9:
+            whole = whole * TEN + np.uint64(text[i] - DIGIT_0)
+            i += 1
         power = point + 1 - i
         n_digits -= power
     is_sure = n_digits > 0
@@ -133,19 +121,26 @@ def read_decimal(text: Any, i: int) -> tuple[int, float, bool]:
 
 
 @jit
-def leave_open(token: int, marks: Any) -> float:
+def leave_open(token: Any, marks: Any) -> float:
     """The NaN that stands for a token which Python shall read."""
     marks[SLOW] += 1
     return np.uint64(LEFT_OPEN | np.uint64(token - marks[BEGIN])).view(np.float64)
 
 
 @jit
-def blame(fault: int, place: int, previous: int, marks: Any) -> None:
+def read_long(text: Any, i: Any, token: Any, marks: Any) -> tuple[Any, float]:
+    """Where a number ends, and its value or what stands for it."""
+    end, value, is_sure = read_decimal(text, np.int64(i))
+    return end, value if is_sure else leave_open(np.int64(token), marks)
+
+
+@jit
+def blame(fault: int, place: Any, previous: Any, marks: Any) -> None:
     marks[FAULT], marks[PLACE], marks[PREVIOUS] = fault, place, previous
 
 
 @jit
-def read_query(text: Any, i: int, rules: Rules, table: Table, marks: Any) -> int:
+def read_query(text: Any, i: Any, rules: Rules, table: Table, marks: Any) -> Any:
     """Past the qid, if there is one."""
     token = i
     is_there = text[i] == LETTER_Q and text[i + 1] == LETTER_I
@@ -157,50 +152,69 @@ def read_query(text: Any, i: int, rules: Rules, table: Table, marks: Any) -> int
     is_negative = text[i] == MINUS
     if is_negative or text[i] == PLUS:
         i += 1
-    first = i
-    i, whole = add_digits(text, i, ZERO)
-    if i == first or i - first > 18 or not ends_token(text[i]):
+    first, number = i, NOTHING
+    while DIGIT_0 <= text[i] <= DIGIT_9:
+        number = 10 * number + np.int64(text[i]) - DIGIT_0
+        i += 1
+    if i == first or i - first > LONGEST_WHOLE or not ends_token(text[i]):
         blame(BAD_QID, token, -1, marks)
-    number = np.int64(whole)
     if rules.needs_qid:
         table.qid[marks[ROWS] - 1] = -number if is_negative else number
     return i
 
 
 @jit
-def read_pairs(text: Any, i: int, rules: Rules, table: Table, marks: Any) -> int:
-    """All pairs of a line, up to its end, its comment or its first fault."""
-    k, previous = marks[PAIRS], -1
-    index_out, value_out = table.index, table.value
+def read_pairs(text: Any, i: Any, rules: Rules, table: Table, marks: Any) -> Any:
+    """All pairs of a line, up to its end, its comment or its first fault.
+
+    This is where the time goes. It calls nobody with an array for a usual pair: such
+    a call counts references, and costs as much as reading a number. Places are
+    unsigned, since Numba asks of every other index whether it is negative.
+    """
+    k, previous, index_out, value_out = marks[PAIRS], -1, table.indices, table.value
     lowest, highest, shift = rules.lowest, rules.highest, rules.shift
-    while True:
-        i = skip_blanks(text, i)
-        if text[i] == LINE_FEED or text[i] == HASH:
+    i = np.uint64(skip_blanks(text, i))
+    while text[i] != LINE_FEED and text[i] != HASH:
+        token, index = i, NOTHING
+        while DIGIT_0 <= text[i] <= DIGIT_9 and index <= highest:
+            index = 10 * index + np.int64(text[i]) - DIGIT_0
+            i += ONE
+        is_fine = i > token and text[i] == COLON and previous < index <= highest
+        if not is_fine or index < lowest:
+            blame(BAD_PAIR, np.int64(token), previous, marks)
             break
-        token, index = i, 0
-        digit = np.int64(text[i]) - DIGIT_0
-        while 0 <= digit <= 9 and index <= highest:
-            index = 10 * index + digit
-            i += 1
-            digit = np.int64(text[i]) - DIGIT_0
-        is_fine = i > token and text[i] == COLON and index > previous
-        if not is_fine or index < lowest or index > highest:
-            blame(BAD_PAIR, token, previous, marks)
-            break
-        if previous < 0:
-            marks[LOWEST] = min(marks[LOWEST], index)
-        i, value, is_sure = read_decimal(text, i + 1)
+        number, whole = i + ONE, NOTHING
+        first = i = number + np.uint64(text[number] == MINUS)
+        while DIGIT_0 <= text[i] <= DIGIT_9:
+            whole = 10 * whole + np.int64(text[i]) - DIGIT_0
+            i += ONE
+        n_digits, point = np.int64(i - first), i
+        if text[i] == POINT:
+            point = i = i + ONE
+            while DIGIT_0 <= text[i] <= DIGIT_9:
+                whole = 10 * whole + np.int64(text[i]) - DIGIT_0
+                i += ONE
+        n_after = np.int64(i - point)
+        n_digits += n_after
+        value, is_sure = 0.0, False
+        if 0 < n_digits <= MOST_DIGITS and ends_token(text[i]):
+            value, is_sure = to_float(np.uint64(whole), -n_after)
+        if is_sure:
+            value_out[k] = -value if text[number] == MINUS else value
+        else:
+            end, value_out[k] = read_long(text, number, token, marks)
+            i = np.uint64(end)
         index_out[k] = index - shift
-        value_out[k] = value if is_sure else leave_open(token, marks)
-        previous = index
-        k += 1
+        previous, k = index, k + 1
+        while text[i] == BLANK or (TAB <= text[i] <= RETURN and text[i] != LINE_FEED):
+            i += ONE
     marks[HIGHEST] = max(marks[HIGHEST], previous)
     marks[PAIRS] = k
-    return i
+    return np.int64(i)
 
 
 @jit
-def read_row(text: Any, i: int, rules: Rules, table: Table, marks: Any) -> int:
+def read_row(text: Any, i: Any, rules: Rules, table: Table, marks: Any) -> Any:
     """Label, qid and pairs, from the first byte of the label on."""
     token, row = i, marks[ROWS]
     i, value, is_sure = read_decimal(text, i)
@@ -217,7 +231,10 @@ def read_row(text: Any, i: int, rules: Rules, table: Table, marks: Any) -> int:
         if text[i] != LINE_FEED and text[i] != HASH:
             blame(BAD_PAIR, i, -1, marks)
             return i
+    before = marks[PAIRS]
     i = read_pairs(text, i, rules, table, marks)
+    if marks[PAIRS] > before:
+        marks[LOWEST] = min(marks[LOWEST], table.indices[before] + rules.shift)
     table.ends[row] = marks[PAIRS]
     return i
 

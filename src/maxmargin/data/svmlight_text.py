@@ -8,13 +8,13 @@
     comment  = "#" anything
 
 This is plain Python: it reads small files without loading Numba, and it judges the
-tokens that compiled code leaves to it, so that there is one grammar and one set of words.
+tokens that compiled code leaves to it, so that there is one grammar and one wording.
 """
 
 import math
 import re
 from array import array
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,8 +48,8 @@ class Parsed(NamedTuple):
 
     y: NDArray[np.float64]
     qid: NDArray[np.int64]
-    ends: NDArray[np.int64]  # of each row
-    index: NDArray[np.int32] | NDArray[np.int64]
+    ends: NDArray[Any]  # of each row
+    indices: NDArray[Any]
     value: NDArray[np.float64]
     lowest: int
     highest: int
@@ -68,8 +68,7 @@ class Fault(Exception):
 
 def show(token: bytes) -> str:
     """A token as it may appear in a message."""
-    short = token[:30] + (b"..." if len(token) > 30 else b"")
-    return f"'{short.decode('ascii', 'backslashreplace')}'"
+    return repr(token[:30] + b"..." * (len(token) > 30))[1:]
 
 
 def read_label(token: bytes, rules: Rules) -> float:
@@ -127,7 +126,7 @@ def read_index(word: bytes, rules: Rules) -> int:
     """A whole number within the limits."""
     if not word.isdigit():
         raise Fault(
-            f"an index is a whole number of at least {rules.lowest}, found {show(word)}."
+            f"an index is a whole number from {rules.lowest} on, found {show(word)}."
         )
     digits = word.lstrip(b"0") or b"0"
     index = int(digits[:20])
@@ -164,8 +163,7 @@ def lacks_qid(token: bytes) -> Fault:
 def too_long(longest: int) -> Fault:
     """What is wrong with a line that does not end in time."""
     return Fault(
-        f"a line of more than {longest:,} bytes; if that is meant, pass "
-        "max_line_bytes."
+        f"a line of more than {longest:,} bytes; if that is meant, pass max_line_bytes."
     )
 
 
@@ -178,7 +176,7 @@ class Reader:
     def __init__(self, rules: Rules) -> None:
         self.rules = rules
         self.y, self.value = array("d"), array("d")
-        self.qid, self.ends, self.index = array("q"), array("q"), array("q")
+        self.qid, self.ends, self.indices = array("q"), array("q"), array("q")
         self.lowest, self.highest = 2**62, -1
         self.at = 0  # the token that is being read
 
@@ -200,12 +198,12 @@ class Reader:
         elif rules.needs_qid:
             raise lacks_qid(tokens[1] if len(tokens) > 1 else b"")
         self._read_pairs(tokens)
-        self.ends.append(len(self.index))
+        self.ends.append(len(self.indices))
 
     def _read_pairs(self, tokens: list[bytes]) -> None:
         previous, rules = -1, self.rules
-        for self.at in range(self.at, len(tokens)):
-            token = tokens[self.at]
+        for at in range(self.at, len(tokens)):
+            self.at, token = at, tokens[at]
             index, value = -1, math.inf
             if found := PAIR.fullmatch(token):
                 index, value = int(found[1]), float(found[2])
@@ -214,7 +212,7 @@ class Reader:
                 index, value = read_pair(token, previous, rules)
             elif not rules.has_pairs:
                 read_pair(token, previous, rules)
-            self.index.append(index - rules.shift)
+            self.indices.append(index - rules.shift)
             self.value.append(value)
             if previous < 0:
                 self.lowest = min(self.lowest, index)
@@ -227,7 +225,7 @@ class Reader:
             np.array(self.y),
             np.array(self.qid, dtype=np.int64),
             np.array(self.ends, dtype=np.int64),
-            np.array(self.index, dtype=width),
+            np.array(self.indices, dtype=width),
             np.array(self.value),
             self.lowest,
             self.highest,
