@@ -74,5 +74,5 @@ def wrong_format(error: DataFormatError) -> Failure:
     text = " ".join(str(error).split())
     if error.line is None:
         return Failure(f"Wrong input format: {text}")
-    reason = text.partition(": ")[2]  # the place is said already
+    reason = " ".join(error.reason.split())  # the place is said already
     return Failure(f"Wrong input format at line {error.line}: {reason}")
