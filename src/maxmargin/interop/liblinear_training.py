@@ -5,6 +5,7 @@ where they do. The others are solved more exactly, so that both answers are near
 solution there is.
 """
 
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
@@ -48,6 +49,7 @@ WITH_FREE_BIAS = (*PRIMAL, SolverType.L1R_L2LOSS_SVC, SolverType.L1R_LR)
 SPARSE = (SolverType.L1R_L2LOSS_SVC, SolverType.L1R_LR)
 LOGISTIC = (SolverType.L2R_LR, SolverType.L1R_LR, SolverType.L2R_LR_DUAL)
 RECALCULATES = (SolverType.L2R_L2LOSS_SVC_DUAL, SolverType.L2R_L1LOSS_SVC_DUAL)
+AT_BOUND = 1e-6  # of a variable's bound
 FINE = 1e-4  # of violation and relative gap: eps as given, but never above this
 
 
@@ -129,10 +131,22 @@ def train_from(
         )
         return TrainedLinear(model, found), steps.report
     model, found = fit_linear_model(spec, training, options, pace.threads)
+    if told.solver_type == SolverType.ONECLASS_SVM:
+        model = replace(model, rho=_middle(model, training, found[0]))
     for each in found:
         warn_unless_converged(each.solution.status)
     report = "".join(_report(told, model, each) for each in found)
     return TrainedLinear(model, found), report
+
+
+def _middle(model: LinearModel, training: LinearSet, found: LinearEvidence) -> float:
+    """Where no variable is free, the middle of all that rho may be."""
+    share = found.solution.beta / training.weight
+    height = model.decisions(training.X)[:, 0] + model.rho
+    at_top, at_zero = share >= 1.0 - AT_BOUND, share <= AT_BOUND
+    if not (at_top | at_zero).all() or at_top.all() or at_zero.all():
+        return model.rho
+    return 0.5 * float(height[at_top].max() + height[at_zero].min())
 
 
 def spec_of(told: LinearOptions) -> LinearSpec:
