@@ -1,6 +1,6 @@
 """What do the commands look like? Wines, from a text file to predictions.
 
-Run by `make demo`. The data (178 wines of three growers, 13 measurements each) come from
+Run by `make demo`. The data (178 wines of three growers, 13 measurements each) are from
 the UCI Machine Learning Repository. `digits.py` shows the estimators.
 """
 

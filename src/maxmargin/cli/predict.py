@@ -8,7 +8,6 @@ from maxmargin.cli.predicting import (
     open_model,
     report_scores,
     task_of,
-    warn_if_empty,
     write_answer,
 )
 
@@ -32,7 +31,6 @@ def run(arguments: list[str], context: Context) -> int:
 
     model: LinearModel = open_model(task.model, read_liblinear, "svm-predict")
     data = read_from_one(task.data, context)
-    warn_if_empty(data, task.data)
     if task.has_probability and not model.is_logistic:
         raise Failure("probability output is only supported for logistic regression")
     decisions = model.decisions(data.X, context.cores)

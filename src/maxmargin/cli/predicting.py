@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
-from maxmargin.cli.console import Context, Failure, about, warn, written
+from maxmargin.cli.console import Context, Failure, about, written
 from maxmargin.errors import ModelFormatError
 
 if TYPE_CHECKING:
@@ -114,10 +114,4 @@ def report_scores(
         return
     n_right = int((answer.labels == data.y).sum())
     context.say(f"Accuracy = {scores.accuracy:g}% ({n_right}/{n}){suffix}")
-    context.report(samples=n, correct=n_right, accuracy=n_right / n if n else None)
-
-
-def warn_if_empty(data: "TextData", path: str) -> None:
-    """No samples are no mistake, but hardly meant."""
-    if len(data.y) == 0:
-        warn(f"WARNING: {path} holds no samples")
+    context.report(samples=n, correct=n_right, accuracy=n_right / n)

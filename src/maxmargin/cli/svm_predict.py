@@ -8,7 +8,6 @@ from maxmargin.cli.predicting import (
     open_model,
     report_scores,
     task_of,
-    warn_if_empty,
     write_answer,
 )
 
@@ -35,7 +34,6 @@ def run(arguments: list[str], context: Context) -> int:
 
     model: KernelModel = open_model(task.model, read_libsvm, "predict")
     data = _samples(model, task.data, context)
-    warn_if_empty(data, task.data)
     if task.has_probability and not model.has_probabilities:
         raise Failure("Model does not support probability estimates")
     if not task.has_probability and model.has_probabilities and not task.is_quiet:
