@@ -1,8 +1,11 @@
 """How fast, and how exact? Measurements beside other libraries, as printed tables.
 
-python -m benchmarks               time and accuracy beside scikit-learn; start-up
+python -m benchmarks               time and accuracy beside scikit-learn; start-up;
+                                   data files
 python -m benchmarks.agreement     distance to LIBSVM's answers, and certificates
 python -m benchmarks.working_sets  first against second order working sets
+
+python -m benchmarks.svmlight      speed and memory of reading and writing data files
 
 Kernel machines:
 

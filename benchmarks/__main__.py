@@ -1,4 +1,4 @@
-"""How fast is it beside scikit-learn, and what does starting cost?"""
+"""How fast is it beside scikit-learn, what does starting cost, how fast are files?"""
 
 import argparse
 import os
@@ -10,6 +10,7 @@ from typing import NamedTuple
 from benchmarks.libraries import LIBRARIES, installed
 from benchmarks.sets import find_folder, has_set
 from benchmarks.startup import startup_rows
+from benchmarks.svmlight import KINDS, print_svmlight
 from benchmarks.tables import print_table
 from benchmarks.worker import fit_elsewhere
 
@@ -54,6 +55,8 @@ def main() -> None:
     print("Start-up, in seconds (median of new processes)\n")
     heads = ["what", "", "maxmargin", REFERENCE, "ratio"]
     print_table(heads, startup_rows(3 if given.quick else 5, cold=given.cold))
+    print()
+    print_svmlight(10 if given.quick else 100, list(KINDS), repeat)
 
 
 def read_arguments() -> argparse.Namespace:

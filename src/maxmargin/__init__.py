@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from maxmargin.estimators.linear_one_class import LinearOneClassSVM
     from maxmargin.estimators.logistic import LogisticRegression
     from maxmargin.estimators.one_class import OneClassSVM
+    from maxmargin.estimators.saving import load
     from maxmargin.estimators.svc import SVC, NuSVC
     from maxmargin.estimators.svr import SVR, NuSVR
 
@@ -31,6 +32,7 @@ __all__ = [
     "OneClassSVM",
     "__version__",
     "l1_min_c",
+    "load",
     "search_C",
 ]
 
@@ -45,6 +47,7 @@ _HOME = {
     "LinearOneClassSVM": "maxmargin.estimators.linear_one_class",
     "LogisticRegression": "maxmargin.estimators.logistic",
     "l1_min_c": "maxmargin.estimators.bounds",
+    "load": "maxmargin.estimators.saving",
     "search_C": "maxmargin.estimators.c_search",
 }
 

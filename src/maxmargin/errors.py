@@ -2,7 +2,10 @@
 
 MaxMarginError
 ├── InvalidInput (ValueError)             data or a parameter cannot be used
-│   └── InfeasibleProblem                 no point meets the constraints
+│   ├── InfeasibleProblem                 no point meets the constraints
+│   ├── ModelFormatError                  a model file is damaged, or not one of ours
+│   ├── DataFormatError                   a data file says what it must not say
+│   └── UnreadableFile (OSError)          a file is not there, or not for us
 └── NotAvailable (NotImplementedError)    asked for something not there yet
 """
 
@@ -17,6 +20,61 @@ class InvalidInput(MaxMarginError, ValueError):
 
 class InfeasibleProblem(InvalidInput):
     """The constraints contradict one another, as with too large a nu."""
+
+
+class ModelFormatError(InvalidInput):
+    """A model file cannot be read, or a model cannot be written in that form.
+
+    `path` is the file's name where it has one, `line` counts from 1 in text files.
+    """
+
+    def __init__(
+        self, message: str, *, path: str | None = None, line: int | None = None
+    ) -> None:
+        self.message, self.path, self.line = message, path, line
+        super().__init__(message, path, line)
+
+    def __str__(self) -> str:
+        place = [self.path] if self.path else []
+        if self.line is not None:
+            place.append(f"line {self.line}")
+        return f"{', '.join(place)}: {self.message}" if place else self.message
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _model_format_error, (self.message, self.path, self.line)
+
+
+def _model_format_error(
+    message: str, path: str | None, line: int | None
+) -> ModelFormatError:
+    return ModelFormatError(message, path=path, line=line)
+
+
+class DataFormatError(InvalidInput):
+    """A data file cannot be read: in `path`, at `line` and `column` (from 1)."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        path: str | None = None,
+        line: int | None = None,
+        column: int | None = None,
+    ) -> None:
+        places = (path, line and f"line {line}", column and f"column {column}")
+        place = ", ".join(str(part) for part in places if part)
+        super().__init__(f"{place}: {message}" if place else message)
+        self.reason, self.path, self.line, self.column = message, path, line, column
+
+    def in_file(self, path: str) -> "DataFormatError":
+        """The same mistake, with the file it is in."""
+        return DataFormatError(
+            self.reason, path=path, line=self.line, column=self.column
+        )
+
+
+class UnreadableFile(InvalidInput, OSError):
+    """A file is missing, is a folder, or may not be read or written."""
 
 
 class NotAvailable(MaxMarginError, NotImplementedError):

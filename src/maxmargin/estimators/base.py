@@ -47,6 +47,25 @@ class BaseMachine(BaseEstimator):
         """
         return self._fit(X, y, sample_weight)
 
+    def save(self, path, *, format=None, digits=None):
+        """Write the fitted machine to a file, which :func:`maxmargin.load` reads.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Replaced in one step, once everything is written.
+        format : {"native", "libsvm", "liblinear", "onnx"}, default None
+            None goes by the name: `.model` is the text form of LIBSVM, for linear
+            machines of LIBLINEAR; `.onnx` is ONNX; anything else our own form, the
+            only one that keeps all parameters, labels of any kind, and the evidence.
+        digits : int, default None
+            For LIBSVM's form: significant digits of the support vectors. None means 8,
+            as LIBSVM writes them; 17 keep them whole.
+        """
+        from maxmargin.estimators.saving import save_estimator
+
+        save_estimator(self, path, format=format, digits=digits)
+
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Any:
         """Check everything, solve, and only then set what makes a fitted estimator."""
         check_parameters(self, self._rules)

@@ -1,0 +1,90 @@
+"""What does a data file hold, whatever its format?"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from scipy import sparse
+
+from maxmargin.cli.console import Context, Failure
+from maxmargin.cli.data_files import CANNOT_OPEN, read_samples, wrong_format
+from maxmargin.data.tables import guess_format, read_table
+from maxmargin.errors import DataFormatError, InvalidInput
+
+
+class AnyData(NamedTuple):
+    """Samples, targets if there are any, and where indices start."""
+
+    X: Any  # CSR, or dense from a table
+    y: Any  # numbers, text, or None
+    index_base: int = 1
+    names: tuple[str, ...] = ()  # of the columns, from a table
+    target: str | None = None
+
+    def columns_from(
+        self, index_base: int, n_features: int, names: Sequence[str] = ()
+    ) -> Any:
+        """X with the columns of a model: by name, if both have names, or by place."""
+        if self.names and names:
+            return self._by_name(names)
+        if self.names and self.X.shape[1] != n_features:
+            raise Failure(
+                f"the table has {self.X.shape[1]} features, but the model {n_features}"
+            )
+        if self.index_base == index_base:
+            return self.X
+        X = sparse.csr_matrix(self.X)
+        if index_base == 1:  # the model knows nothing of index 0
+            return X[:, 1:]
+        nothing = sparse.csr_matrix((X.shape[0], 1))
+        return sparse.csr_matrix(sparse.hstack([nothing, X]))
+
+    def _by_name(self, names: Sequence[str]) -> Any:
+        place = {name: k for k, name in enumerate(self.names)}
+        missing = [name for name in names if name not in place]
+        if missing:
+            raise Failure(f"the table lacks the column {missing[0]!r} of the model")
+        return self.X[:, [place[name] for name in names]]
+
+
+def read_any(path: str, target: str | None, context: Context) -> AnyData:
+    """Read a data file to learn from."""
+    if _is_table(path):
+        return _read_table(path, "auto" if target is None else target)
+    if target is not None:
+        raise Failure("--target is for CSV and Parquet files; this is neither")
+    data, index_base = read_samples(path, context)
+    return AnyData(data.X, data.y, index_base)
+
+
+def read_to_predict(
+    path: str, target: str | None, known: str | None, context: Context
+) -> AnyData:
+    """Read a data file to predict: `known` is the target that a model learned.
+
+    A table may have that column or not.
+    """
+    if target is not None or known is None or not _is_table(path):
+        return read_any(path, target, context)
+    try:
+        return _read_table(path, known)
+    except InvalidInput:
+        return _read_table(path, None)
+
+
+def _is_table(path: str) -> bool:
+    try:
+        return guess_format(path) != "svmlight"
+    except DataFormatError as error:
+        raise wrong_format(error) from error
+    except OSError as error:
+        raise Failure(CANNOT_OPEN.format(path)) from error
+
+
+def _read_table(path: str, label: str | None) -> AnyData:
+    try:
+        table = read_table(path, label=label)
+    except DataFormatError as error:
+        raise wrong_format(error) from error
+    except OSError as error:
+        raise Failure(CANNOT_OPEN.format(path)) from error
+    return AnyData(table.X, table.y, 1, tuple(table.names), table.label)

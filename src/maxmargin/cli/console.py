@@ -1,0 +1,134 @@
+"""How does a command speak: lines, errors, JSON, and files that are whole or absent?"""
+
+import io
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import IO, Any, TypeAlias
+
+
+class Failure(Exception):
+    """A command cannot go on: one line for stderr, perhaps the usage, an exit code."""
+
+    def __init__(self, message: str = "", *, usage: str = "", code: int = 1) -> None:
+        super().__init__(message)
+        self.usage = usage
+        self.code = code
+
+
+@dataclass(frozen=True)
+class Context:
+    """What every command can be told."""
+
+    is_json: bool = False
+    n_threads: int | None = None  # None: all cores
+    time_limit: float | None = None  # seconds
+    began: float = field(default_factory=time.monotonic, compare=False)
+
+    @property
+    def cores(self) -> int:
+        """Threads to work with."""
+        from maxmargin._threads import count_cores
+
+        return self.n_threads or count_cores()
+
+    def seconds_left(self) -> float:
+        """Of the time limit; infinite where there is none."""
+        if self.time_limit is None:
+            return float("inf")
+        return self.began + self.time_limit - time.monotonic()
+
+    def say(self, line: str = "", end: str = "\n", *, flush: bool = False) -> None:
+        """Write a line for people; nothing where a machine asked."""
+        if not self.is_json:
+            sys.stdout.write(line + end)
+            if flush:  # for those who watch through a pipe
+                sys.stdout.flush()
+
+    def report(self, **facts: Any) -> None:
+        """Write one JSON object for a machine; nothing where people read."""
+        if self.is_json:
+            sys.stdout.write(json.dumps(facts, default=_plain) + "\n")
+
+
+Command: TypeAlias = Callable[[list[str], Context], int]
+
+
+def context_of(arguments: list[str]) -> tuple[Context, list[str]]:
+    """Take `--json`, `--threads N` and `--time-limit S` out of the arguments."""
+    is_json, threads, limit = False, None, None
+    rest: list[str] = []
+    ahead = iter(arguments)
+    for argument in ahead:
+        name, joined, value = argument.partition("=")
+        if argument == "--json":
+            is_json = True
+        elif name == "--threads":
+            threads = _count(name, value if joined else next(ahead, ""))
+        elif name == "--time-limit":
+            limit = _seconds(name, value if joined else next(ahead, ""))
+        else:
+            rest.append(argument)
+    return Context(is_json, threads, limit), rest
+
+
+def _count(name: str, text: str) -> int:
+    if not text.isascii() or not text.isdigit() or int(text) < 1:
+        raise Failure(f"{name} needs a whole number from 1 on, got {text!r}")
+    return int(text)
+
+
+def _seconds(name: str, text: str) -> float:
+    with suppress(ValueError):
+        if 0.0 < float(text) < float("inf"):
+            return float(text)
+    raise Failure(f"{name} needs a number of seconds above 0, got {text!r}")
+
+
+def warn(line: str) -> None:
+    """Write a line to stderr, in order with what was written to stdout."""
+    with suppress(BrokenPipeError):
+        sys.stdout.flush()
+        sys.stderr.write(line + "\n")
+        sys.stderr.flush()
+
+
+@contextmanager
+def written(path: str, failure: str) -> Iterator[IO[str]]:
+    """A text file that appears under its name once it is complete.
+
+    `failure` is what to say when it cannot be written.
+    """
+    from maxmargin.interop.files import write_atomically
+
+    draft = io.StringIO()
+    yield draft
+    # bytes that were no UTF-8 when they were read are written as they were
+    content = draft.getvalue().encode("utf-8", errors="surrogateescape")
+    try:
+        write_atomically(path, [content])
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise Failure(failure) from error
+
+
+def check_writable(path: str, failure: str) -> None:
+    """Complain before long work rather than after it."""
+    folder = os.path.dirname(os.path.realpath(path))
+    if os.path.isdir(path) or not os.access(folder, os.W_OK | os.X_OK):
+        raise Failure(failure)
+
+
+def about(error: BaseException, path: str) -> str:
+    """What an error says, in one line, without the name of the file."""
+    return " ".join(str(error).split()).removeprefix(path).lstrip(":, ")
+
+
+def _plain(value: Any) -> Any:
+    """A NumPy number or array as Python's own."""
+    return value.tolist() if hasattr(value, "tolist") else str(value)

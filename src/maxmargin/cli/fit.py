@@ -1,0 +1,204 @@
+"""How does somebody get a good machine from a data file, without any options?"""
+
+import os
+import time
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from maxmargin.cli.console import Context, Failure, check_writable, warn
+from maxmargin.cli.flags import Parsed, one_of, parse, positive, switch, whole, word
+from maxmargin.cli.progress import Line, progress_line
+
+if TYPE_CHECKING:
+    from maxmargin.cli.any_data import AnyData
+    from maxmargin.cli.selecting import Fitted, Samples, Setting, Tried
+    from maxmargin.data.scaling import Scaling
+
+USAGE = """\
+Usage: maxmargin fit [options] DATA [MODEL]
+
+Reads DATA (LIBSVM's text format, CSV, Parquet; packed or not), scales the features,
+chooses C and gamma by cross-validation, trains, and writes MODEL in maxmargin's own
+format, with the scaling (default: DATA's name with .maxmargin added, in this folder).
+
+options:
+  --task auto|classify|regress   classes or numbers? (default: as targets look)
+  --kernel auto|rbf|linear       (default: linear for very many features or samples)
+  --C number, --gamma number     given values are not searched
+  --folds n                      parts of the cross-validation (default 5)
+  --target name                  column to predict in CSV and Parquet files
+  --no-scale                     leave the features as they are
+  --quiet                        no report
+  --threads N, --time-limit S, --json, --help
+"""
+FLAGS = {
+    "--task": one_of("auto", "classify", "regress"),
+    "--kernel": one_of("auto", "rbf", "linear"),
+    "--C": positive(),
+    "--gamma": positive(),
+    "--folds": whole(2, 5),
+    "--target": word(),
+    "--no-scale": switch(),
+    "--quiet": switch(),
+}
+MANY_FEATURES, MANY_SAMPLES = 5_000, 100_000  # a linear machine does well, and is quick
+FEW_CLASSES, FEW_MEMBERS = 20, 10
+SPARSE = 0.25  # share of nonzero values below which zeros stay zeros
+SEARCH_SHARE = 0.6  # of a time limit
+
+
+class Prepared(NamedTuple):
+    """Samples as machines see them, and how they came to be so."""
+
+    samples: "Samples"
+    scaling: "Scaling | None"
+    kernel: str
+
+
+def run(arguments: list[str], context: Context) -> int:
+    """Read, scale, search, train, report, write."""
+    told = parse(arguments, FLAGS, USAGE, range(1, 3))
+    path = told.names[0]
+    model_path = (told.names[1:] or [f"{os.path.basename(path)}.maxmargin"])[0]
+    check_writable(model_path, f"can't save model to file {model_path}")
+    from maxmargin.cli.any_data import read_any
+
+    data = read_any(path, told["--target"], context)
+    with progress_line(context) as line:
+        line.show("scaling")
+        prepared = _prepare(data, told)
+        tried, n_tried = _search(prepared, told, context, line)
+        fitted = _train(prepared.samples, tried.setting, context, line)
+    _write(model_path, fitted, prepared, data, tried)
+    from maxmargin.cli.fit_report import facts_of, report_lines
+
+    facts = facts_of(prepared, tried, fitted) | {
+        "data": path,
+        "folds": told["--folds"],
+        "settings_tried": n_tried,
+        "model": model_path,
+        "seconds": time.monotonic() - context.began,
+    }
+    for text in report_lines(facts):
+        if not told["--quiet"]:
+            context.say(text)
+    context.report(**facts)
+    return 0
+
+
+def _prepare(data: "AnyData", told: Parsed) -> Prepared:
+    from scipy import sparse
+
+    from maxmargin.cli.selecting import Samples
+    from maxmargin.data.scaling import find_scaling, symmetric_scaling
+
+    target = _target(data.y, told["--task"])
+    X = sparse.csr_matrix(data.X)
+    n, n_features = X.shape
+    is_sparse = X.nnz < SPARSE * n * n_features
+    scaling = None
+    if not told["--no-scale"]:
+        scaling = symmetric_scaling(X) if is_sparse else find_scaling(X)
+        X = scaling.apply(X)
+    if sparse.issparse(X) and not is_sparse:
+        X = X.toarray()
+    kernel = told["--kernel"]
+    if kernel == "auto":
+        is_large = n_features > MANY_FEATURES or n > MANY_SAMPLES
+        kernel = "linear" if is_large else "rbf"
+    if kernel == "linear" and told["--gamma"] is not None:
+        raise Failure("a linear kernel has no gamma: leave --gamma out")
+    return Prepared(Samples(X, target), scaling, kernel)
+
+
+def _target(y: Any, task: str) -> Any:
+    """Classes or numbers, as told or as the targets look."""
+    import numpy as np
+
+    from maxmargin.data.labels import encode_labels
+
+    is_number = y.dtype.kind in "fiu"
+    if task == "regress" and not is_number:
+        raise Failure("--task regress needs targets that are numbers")
+    if is_number and (task == "regress" or (task == "auto" and not _looks_like(y))):
+        return y.astype(np.float64)
+    is_whole = y.dtype.kind == "f" and (y == np.floor(y)).all()
+    labels = encode_labels(y.astype(np.int64) if is_whole else y)
+    if labels.n_classes < 2:
+        raise Failure("all samples are of one class: there is nothing to tell apart")
+    return labels
+
+
+def _looks_like(y: Any) -> bool:
+    """Whether numbers look like classes: whole, few, and each often enough."""
+    import numpy as np
+
+    values, count = np.unique(y, return_counts=True)
+    is_whole = bool((values == np.floor(values)).all())
+    is_few = len(values) <= FEW_CLASSES or int(count.min()) >= FEW_MEMBERS
+    return is_whole and is_few and 2 * len(values) <= len(y)
+
+
+def _search(
+    prepared: Prepared, told: Parsed, context: Context, line: Line
+) -> "tuple[Tried, int]":
+    """The best setting, and how many were tried."""
+    from maxmargin.cli.selecting import Search, Setting, Tried, scale_of
+
+    fixed = told["--C"], told["--gamma"]
+    limit = context.time_limit
+    until = float("inf") if limit is None else context.began + SEARCH_SHARE * limit
+    search = Search(prepared.samples, prepared.kernel, told["--folds"])
+    best = search.run(fixed, context.cores, until, line.show)
+    if best is not None:
+        return best, len(search.tried)
+    from maxmargin.cli.selecting import default_gamma
+
+    warn("WARNING: no time to search C and gamma; defaults are used")
+    unit, epsilon = scale_of(prepared.samples.target)
+    gamma = None
+    if prepared.kernel == "rbf":
+        gamma = told["--gamma"] or default_gamma(prepared.samples.X)
+    setting = Setting(prepared.kernel, told["--C"] or unit, gamma, epsilon)
+    return Tried(setting, float("nan")), 0
+
+
+def _train(
+    samples: "Samples", setting: "Setting", context: Context, line: Line
+) -> "Fitted":
+    from maxmargin.cli.selecting import describe, fit
+    from maxmargin.solvers import Options, Progress, Status
+
+    def show(progress: Progress) -> None:
+        line.show(f"training: {describe(setting)}, iteration {progress.n_iter:,}")
+
+    limit = context.time_limit
+    left = None if limit is None else max(context.seconds_left(), 0.05)
+    tol = 1e-5 if setting.kernel == "linear" else 1e-3
+    options = Options(tol=tol, time_limit=left, started=time.monotonic(), callback=show)
+    fitted = fit(samples, setting, options, context.cores)
+    worst = max((s.status for s in fitted.solutions), key=lambda s: s.rank)
+    if worst is not Status.CONVERGED:
+        warn(f"WARNING: {worst.value}")
+    return fitted
+
+
+def _write(
+    path: str, fitted: "Fitted", prepared: Prepared, data: "AnyData", tried: "Tried"
+) -> None:
+    from dataclasses import replace
+
+    from maxmargin.cli.model_files import ModelFile, write_model
+    from maxmargin.models.kernel_model import KernelModel
+
+    model = fitted.model
+    if isinstance(model, KernelModel):
+        model = replace(model, index_base=data.index_base)
+    setting = tried.setting
+    notes = {"C": setting.C, "kernel": setting.kernel, "epsilon": setting.epsilon}
+    if tried.loss == tried.loss:
+        notes["loss"] = tried.loss
+    if data.names:
+        notes["features"] = list(data.names)
+        notes["target"] = data.target
+    file = ModelFile(model, prepared.scaling, data.index_base, notes)
+    write_model(path, file)

@@ -1,0 +1,262 @@
+"""Which C and gamma predict best samples that were held out? (LIBSVM's grid.py.)"""
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, NamedTuple
+
+from maxmargin.cli.console import Context, Failure, warn
+from maxmargin.cli.grid_plan import Exponent, Point, Steps, plan
+
+if TYPE_CHECKING:
+    from maxmargin.interop.option_strings import SvmOptions
+    from maxmargin.interop.samples import DataSet
+
+USAGE = """\
+Usage: grid [grid_options] [svm_options] dataset
+
+grid_options :
+-log2c {begin,end,step | "null"} : the range of c (default -5,15,2)
+    begin,end,step -- c is 2^begin, 2^(begin+step), ..., 2^end
+    "null"         -- c stays as it is
+-log2g {begin,end,step | "null"} : the range of g (default 3,-15,-2)
+    begin,end,step -- g is 2^begin, 2^(begin+step), ..., 2^end
+    "null"         -- g stays as it is
+-v n : n-fold cross validation (default 5)
+-out {pathname | "null"} : (default dataset.out)
+    pathname -- where results are kept
+    "null"   -- nowhere
+-resume [pathname] : go on with the results kept in a file (default dataset.out)
+-svmtrain, -gnuplot, -png : taken and left aside; nothing is called, nothing is drawn
+
+svm_options : further options, as of svm-train; for -s 3 and 4 the rate is the mean
+    squared error, and the smallest is best
+"""
+DEFAULT_STEPS = Steps(-5, 15, 2), Steps(3, -15, -2)  # of C and of gamma
+HINT = 'Try "maxmargin grid --help" for more information.'
+
+
+class Task(NamedTuple):
+    """What the arguments ask for."""
+
+    data: str
+    C: Steps | None
+    gamma: Steps | None
+    n_folds: str = "5"
+    out: str | None = None
+    resume: str | None = None
+    options: tuple[str, ...] = ()
+
+
+class Best(NamedTuple):
+    """The best point so far."""
+
+    C: Exponent
+    gamma: Exponent
+    rate: float
+
+    def values(self) -> list[float]:
+        """C and gamma themselves, where they are searched."""
+        return [2.0**e for e in (self.C, self.gamma) if e is not None]
+
+
+def run(arguments: list[str], context: Context) -> int:
+    """Print the rate of every point, and the best at the end."""
+    if not arguments:
+        raise Failure(usage=USAGE)
+    task = _task(arguments[:-1], arguments[-1])
+    best = search(task, context)
+    words = " ".join(str(value) for value in best.values())
+    context.say(f"{words} {best.rate}")
+    names = [n for n, s in (("C", task.C), ("gamma", task.gamma)) if s is not None]
+    found = dict(zip(names, best.values(), strict=True))
+    context.report(**found, rate=best.rate)
+    return 0
+
+
+def default_task(data: str) -> Task:
+    """What is done where nothing is said."""
+    C, gamma = DEFAULT_STEPS
+    return Task(data, C, gamma, out=f"{os.path.basename(data)}.out")
+
+
+def _task(options: list[str], data: str) -> Task:
+    title = os.path.basename(data)
+    task = default_task(data)
+    passed: list[str] = []
+    words = iter(options)
+    for word in words:
+        if word == "-log2c":
+            task = task._replace(C=_steps(word, next(words, "")))
+        elif word == "-log2g":
+            task = task._replace(gamma=_steps(word, next(words, "")))
+        elif word in ("-c", "-g"):
+            raise Failure(f"Use -log2c and -log2g. {HINT}")
+        elif word == "-v":
+            task = task._replace(n_folds=next(words, ""))
+        elif word == "-out":
+            path = next(words, "")
+            task = task._replace(out=None if path == "null" else path)
+        elif word in ("-svmtrain", "-gnuplot", "-png"):
+            next(words, "")
+        elif word == "-resume":
+            path, words = _path_or(f"{title}.out", words)
+            task = task._replace(resume=path)
+        else:
+            passed.append(word)
+    _check(task)
+    return task._replace(options=tuple(passed))
+
+
+def _path_or(default: str, words: Iterator[str]) -> tuple[str, Iterator[str]]:
+    """The next word unless that is an option; and the words that are left."""
+    rest = list(words)
+    if rest and not rest[0].startswith("-"):
+        return rest[0], iter(rest[1:])
+    return default, iter(rest)
+
+
+def _steps(flag: str, text: str) -> Steps | None:
+    if text == "null":
+        return None
+    try:
+        begin, end, step = (float(part) for part in text.split(","))
+        steps = Steps(begin, end, step)
+        if step == 0.0 or not steps.values():
+            raise ValueError(text)
+    except (ValueError, OverflowError):
+        raise Failure(
+            f'{flag} needs begin,end,step or "null", with steps that lead from begin '
+            f"to end; got {text!r}. {HINT}"
+        ) from None
+    return steps
+
+
+def _check(task: Task) -> None:
+    if not Path(task.data).is_file():
+        raise Failure(f"dataset not found: {task.data}. {HINT}")
+    if task.resume is not None and not Path(task.resume).is_file():
+        raise Failure(f"file for resumption not found: {task.resume}. {HINT}")
+    if task.C is None and task.gamma is None:
+        raise Failure(f"-log2c and -log2g should not be null simultaneously. {HINT}")
+
+
+def search(task: Task, context: Context) -> Best:
+    """Cross-validate every point of the plan that is not known already."""
+    from maxmargin.cli.svm_train import WITH_VALUE, options_of, training_set
+    from maxmargin.cli.training import task_of
+    from maxmargin.interop.libsvm_training import REGRESSORS
+
+    words = [*task.options, "-v", task.n_folds]
+    training = task_of([*words, task.data], USAGE, WITH_VALUE, "q", "Unknown option")
+    told = options_of(training.options)
+    data = training_set(training, told, context)
+    sign = -1.0 if told.svm_type in REGRESSORS else 1.0
+    known = _known(task.resume)
+    best: Best | None = None
+    for point, rate in known.items():
+        best = _better(best, point, rate, sign)
+        context.say(_line("resumed", point, rate, best))
+    with ExitStack() as stack:
+        log = _log(task, stack)
+        for point in plan(task.C, task.gamma):
+            if point in known:
+                continue
+            rate = _rate(data, told, point, context)
+            if context.seconds_left() < 0.0 and best is not None:
+                warn("WARNING: stopped at the time limit")
+                break
+            best = _better(best, point, rate, sign)
+            context.say(_line("local", point, rate, best), flush=True)
+            if log is not None:
+                log.write(_log_line(point, rate))
+                log.flush()
+    assert best is not None, "a plan has at least one point"
+    return best
+
+
+def _rate(data: "DataSet", told: "SvmOptions", point: Point, context: Context) -> float:
+    """The figure that svm-train -v prints, with as many digits."""
+    from maxmargin.cli.progress import progress_line
+    from maxmargin.cli.training import pace_of
+    from maxmargin.interop.c_rand import CRand
+    from maxmargin.interop.evaluation import score
+    from maxmargin.interop.libsvm_training import (
+        REGRESSORS,
+        cross_validate_svm,
+        quiet,
+    )
+
+    C, gamma = point
+    if C is not None:
+        told = replace(told, C=2.0**C)
+    if gamma is not None:
+        told = replace(told, gamma=2.0**gamma)
+    with progress_line(context) as line:
+        pace = pace_of(context, line)
+        predicted = cross_validate_svm(data, told, quiet, pace, CRand())
+    scores = score(data.y, predicted)
+    is_regression = told.svm_type in REGRESSORS
+    rate = scores.squared_error if is_regression else scores.accuracy
+    return float(f"{rate:g}")
+
+
+def _better(best: Best | None, point: Point, rate: float, sign: float) -> Best:
+    """The better of two; of equals with the same gamma, that with the smaller C."""
+    C, gamma = point
+    if best is None or sign * rate > sign * best.rate:
+        return Best(C, gamma, rate)
+    is_equal = rate == best.rate and gamma == best.gamma
+    if is_equal and C is not None and best.C is not None and C < best.C:
+        return Best(C, gamma, rate)
+    return best
+
+
+def _line(who: str, point: Point, rate: float, best: Best) -> str:
+    exponents = " ".join(str(e) for e in point if e is not None)
+    parts = []
+    if best.C is not None:
+        parts.append(f"c={2.0**best.C}")
+    if best.gamma is not None:
+        parts.append(f"g={2.0**best.gamma}")
+    shown = ", ".join([*parts, f"rate={best.rate}"])
+    return f"[{who}] {exponents} {rate} (best {shown})"
+
+
+def _log_line(point: Point, rate: float) -> str:
+    C, gamma = point
+    parts = [] if C is None else [f"log2c={C}"]
+    parts += [] if gamma is None else [f"log2g={gamma}"]
+    return " ".join([*parts, f"rate={rate}\n"])
+
+
+def _log(task: Task, stack: ExitStack) -> IO[str] | None:
+    """The file of results, a line at a time: what is there can be resumed from."""
+    if task.out is None:
+        return None
+    mode = "w" if task.resume is None else "a"
+    try:
+        return stack.enter_context(open(task.out, mode, encoding="ascii"))
+    except OSError as error:
+        raise Failure(f"can't open output file {task.out}") from error
+
+
+def _known(path: str | None) -> dict[Point, float]:
+    """Points and rates of an earlier search."""
+    known: dict[Point, float] = {}
+    if path is None:
+        return known
+    for line in Path(path).read_text(encoding="ascii", errors="replace").splitlines():
+        found = dict(re.findall(r"(log2c|log2g|rate)=([-+.\deE]+)", line))
+        try:
+            numbers = {name: float(text) for name, text in found.items()}
+        except ValueError:
+            warn(f"WARNING: {path}: not understood: {line!r}")
+            continue
+        if "rate" in numbers:
+            point = numbers.get("log2c"), numbers.get("log2g")
+            known[point] = numbers["rate"]
+    return known

@@ -1,0 +1,1 @@
+"""How do we speak with others? Model files, and the words of LIBSVM and LIBLINEAR."""

@@ -1,0 +1,66 @@
+"""How good are predictions? As LIBSVM and LIBLINEAR count."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from maxmargin.errors import InvalidInput
+from maxmargin.typing import FloatVector
+
+
+class Scores(NamedTuple):
+    """Percent correct, mean squared error, squared correlation (may be nan)."""
+
+    accuracy: float
+    squared_error: float
+    squared_correlation: float
+
+    def plain(self) -> tuple[float, float, float]:
+        """Without names, as the packages return them."""
+        return self.accuracy, self.squared_error, self.squared_correlation
+
+
+def score(true: FloatVector, predicted: FloatVector) -> Scores:
+    """All three, whatever the numbers stand for."""
+    if len(true) != len(predicted):
+        raise InvalidInput(
+            f"len(ty) must be equal to len(pv): got {len(true)} and {len(predicted)}."
+        )
+    if not len(true):
+        return Scores(np.nan, np.nan, np.nan)
+    n, t, p = len(true), true.astype(np.float64), predicted.astype(np.float64)
+    shared = n * float(t @ p) - float(t.sum()) * float(p.sum())
+    spread_t = n * float(t @ t) - float(t.sum()) ** 2
+    spread_p = n * float(p @ p) - float(p.sum()) ** 2
+    spread = spread_t * spread_p
+    return Scores(
+        100.0 * float(np.mean(true == predicted)),
+        float(np.mean((t - p) ** 2)),
+        shared * shared / spread if spread != 0.0 else np.nan,
+    )
+
+
+def classification_line(scores: Scores, n: int) -> str:
+    """How many are right."""
+    right = round(n * scores.accuracy / 100.0) if n else 0
+    return f"Accuracy = {scores.accuracy:g}% ({right}/{n}) (classification)"
+
+
+def regression_lines(scores: Scores) -> list[str]:
+    """How far predictions are off."""
+    return [
+        f"Mean squared error = {scores.squared_error:g} (regression)",
+        "Squared correlation coefficient = "
+        f"{scores.squared_correlation:g} (regression)",
+    ]
+
+
+def cross_validation_lines(scores: Scores, *, is_regression: bool) -> list[str]:
+    """What is said after cross-validation."""
+    if not is_regression:
+        return [f"Cross Validation Accuracy = {scores.accuracy:g}%"]
+    return [
+        f"Cross Validation Mean squared error = {scores.squared_error:g}",
+        "Cross Validation Squared correlation coefficient = "
+        f"{scores.squared_correlation:g}",
+    ]

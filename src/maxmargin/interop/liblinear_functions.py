@@ -1,0 +1,288 @@
+"""What does `from liblinear.liblinearutil import *` bring?
+
+Training, predicting, model files, and `liblinear`, a facade of the C library's
+functions, as far as the package's README uses them.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from maxmargin.errors import InvalidInput
+from maxmargin.interop.evaluation import (
+    classification_line,
+    cross_validation_lines,
+    regression_lines,
+    score,
+)
+from maxmargin.interop.liblinear_file import read_liblinear, write_liblinear
+from maxmargin.interop.liblinear_objects import model, parameter, problem
+from maxmargin.interop.liblinear_search import Best, find_parameters
+from maxmargin.interop.liblinear_training import (
+    REGRESSORS,
+    check_linear,
+    cross_validate_linear,
+    train_linear,
+)
+from maxmargin.interop.libsvm_functions import as_path, fill, is_data, list_functions
+from maxmargin.interop.nodes import refuse_pointers, samples_of
+from maxmargin.interop.option_strings import (
+    LinearOptions,
+    SolverType,
+    parse_predict_options,
+)
+from maxmargin.interop.predicting import Answers, answers_of_linear
+from maxmargin.interop.printing import printer
+from maxmargin.interop.samples import as_numbers, as_samples
+
+
+def train(arg1: Any, arg2: Any = None, arg3: Any = None, arg4: Any = None) -> Any:
+    """Train a linear machine with LIBLINEAR's options.
+
+    - ``train(y, x [, options])``
+    - ``train(prob [, options])``
+    - ``train(prob, param)``
+    - ``train(W, y, x [, options])``, with a weight per sample
+
+    Parameters
+    ----------
+    y, x : labels and samples, as for problem
+    prob : problem
+    param : parameter
+    options : str or list of str
+        -s type : solver (1)
+            classes: 0 L2R_LR, 1 L2R_L2LOSS_SVC_DUAL, 2 L2R_L2LOSS_SVC,
+            3 L2R_L1LOSS_SVC_DUAL, 4 MCSVM_CS, 5 L1R_L2LOSS_SVC, 6 L1R_LR,
+            7 L2R_LR_DUAL; numbers: 11 L2R_L2LOSS_SVR, 12 L2R_L2LOSS_SVR_DUAL,
+            13 L2R_L1LOSS_SVR_DUAL; outliers: 21 ONECLASS_SVM
+        -c cost : C (1)
+        -p epsilon : of regressions (0.1)
+        -n nu : of the one-class machine (0.5)
+        -e epsilon : tolerance; solutions are never less exact than 1e-4
+        -B bias : value of a constant feature; below 0 there is none (-1)
+        -R : do not regularise the bias; needs -B 1, and -s 0, 2, 5, 6 or 11
+        -wi weight : factor of C for class i (1)
+        -v n : n-fold cross-validation
+        -C : find C (-s 0, 2), or C and p (-s 11)
+        -q : quiet
+
+    Returns
+    -------
+    model; with -v the accuracy in percent, or a regression's mean squared error; with
+    -C the triple (best C, best p, best rate).
+    """
+    prob, param = _asked(arg1, arg2, arg3, arg4)
+    prob.set_bias(param.bias)
+    told, data = param.plain(prob.bias), prob.data
+    complaint = check_linear(data, told)
+    if complaint:
+        raise InvalidInput(f"Error: {complaint}")
+    say = printer(param.print_func)
+    if param.flag_find_parameters:
+        best = find_parameters(data, told, say)
+        print(_best_line(best, param.solver_type))
+        return tuple(best)
+    if not param.flag_cross_validation:
+        return model(train_linear(data, told, say).model, param)
+    scores = score(data.y, cross_validate_linear(data, told, say))
+    is_regression = param.solver_type in REGRESSORS
+    for line in cross_validation_lines(scores, is_regression=is_regression):
+        print(line)
+    return scores.squared_error if is_regression else scores.accuracy
+
+
+def _asked(*args: Any) -> tuple[problem, parameter]:
+    first, second, third, fourth = args
+    if isinstance(first, problem):
+        if isinstance(second, parameter):
+            return first, second
+        return first, parameter(second)
+    if not isinstance(first, list | tuple | np.ndarray):
+        raise TypeError("Wrong types for the arguments")
+    if is_data(third):
+        return problem(first, second, third), parameter(fourth)
+    if not is_data(second):
+        raise TypeError("Wrong types for the arguments")
+    return problem(first, second), parameter(third)
+
+
+def _best_line(best: Best, solver_type: int) -> str:
+    if solver_type == SolverType.L2R_L2LOSS_SVR:
+        return f"Best C = {best.C:g} Best p = {best.p:g}  CV MSE = {best.score:g}\n"
+    return f"Best C = {best.C:g}  CV accuracy = {100.0 * best.score:g}%\n"
+
+
+def predict(
+    y: Any, x: Any, m: model, options: Any = ""
+) -> tuple[list[float], tuple[float, float, float], list[list[float]]]:
+    """Predict samples with a model.
+
+    Parameters
+    ----------
+    y : list, tuple or ndarray
+        True labels, for the accuracy; [] where there are none.
+    x : samples, as for train
+    m : model
+    options : str
+        -b 1 for probabilities, of logistic regression; -q for quiet.
+
+    Returns
+    -------
+    (labels, (accuracy, mean squared error, squared correlation), values)
+        Values are decision values, one per class and of two classes one in all; or
+        probabilities of the classes in the order of ``m.get_labels()``.
+    """
+    told = parse_predict_options(options)
+    core = _core_of(m)
+    true = as_numbers(y, "y")
+    wants = bool(told.probability)
+    found = answers_of_linear(core, as_samples(x), has_probabilities=wants)
+    n = len(found.labels)
+    scores = score(true if len(true) else np.zeros(n), found.labels)
+    if not told.is_quiet:
+        lines = [classification_line(scores, n)]
+        print(*(regression_lines(scores) if core.is_regressor else lines), sep="\n")
+    return found.labels.tolist(), scores.plain(), found.values.tolist()
+
+
+def _core_of(m: Any) -> Any:
+    refuse_pointers(m)
+    if not isinstance(m, model):
+        raise TypeError(f"m must be a model, got {type(m).__name__}.")
+    return m.core
+
+
+def load_model(model_file_name: Any) -> model | None:
+    """A model from a file that LIBLINEAR wrote; None, and a word, without a file."""
+    try:
+        return model(read_liblinear(model_file_name))
+    except OSError:
+        print(f"can't open model file {model_file_name}")
+        return None
+
+
+def save_model(model_file_name: Any, model: Any) -> None:
+    """Write a model in LIBLINEAR's format."""
+    write_liblinear(model_file_name, _core_of(model))
+
+
+class LibLinear:
+    """The C library's functions; models, problems and nodes take pointers' places."""
+
+    def __init__(self) -> None:
+        self._print_func: Any = None
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(
+            f"maxmargin's facade of the C library liblinear has no {name!r}: there is "
+            "no shared library behind it. Known are "
+            + ", ".join(list_functions(type(self)))
+        )
+
+    def set_print_string_function(self, print_func: Any) -> None:
+        """Who hears the training of the functions below."""
+        self._print_func = print_func
+
+    def _say(self, param: parameter) -> Any:
+        return printer(param.print_func or self._print_func)
+
+    def train(self, prob: problem, param: parameter) -> model:
+        told = self._told(prob, param)
+        return model(train_linear(prob.data, told, self._say(param)).model, param)
+
+    def cross_validation(
+        self, prob: problem, param: parameter, nr_fold: int, target: Any
+    ) -> None:
+        told = self._told(prob, param)
+        told.nr_fold = int(nr_fold)
+        fill(target, cross_validate_linear(prob.data, told, self._say(param)))
+
+    def find_parameters(self, prob: problem, param: parameter, *rest: Any) -> None:
+        """(..., nr_fold, start_C, start_p, best_C, best_p, best_score)."""
+        told = self._told(prob, param)
+        told.nr_fold = int(rest[0])
+        first_C, first_p = (float(getattr(v, "value", v)) for v in rest[1:3])
+        told.flag_C_specified, told.flag_p_specified = first_C > 0, first_p > 0
+        told.C = first_C if first_C > 0 else told.C
+        told.p = first_p if first_p > 0 else told.p
+        best = find_parameters(prob.data, told, self._say(param))
+        for target, value in zip(rest[3:], best, strict=True):
+            refuse_pointers(target)
+            target.value = value
+
+    def check_parameter(self, prob: problem, param: parameter) -> bytes | None:
+        complaint = check_linear(prob.data, self._told(prob, param))
+        return None if complaint is None else complaint.encode()
+
+    def _told(self, prob: problem, param: parameter) -> LinearOptions:
+        refuse_pointers(prob, param)
+        return param.plain(prob.bias)
+
+    def predict(self, m: model, x: Any) -> float:
+        return float(self._answers(m, x).labels[0])
+
+    def predict_values(self, m: model, x: Any, dec_values: Any) -> float:
+        found = self._answers(m, x)
+        fill(dec_values, found.values[0])
+        return float(found.labels[0])
+
+    def predict_probability(self, m: model, x: Any, prob_estimates: Any) -> float:
+        if not _core_of(m).is_logistic:
+            return 0.0
+        found = self._answers(m, x, True)
+        fill(prob_estimates, found.values[0])
+        return float(found.labels[0])
+
+    def _answers(self, m: model, x: Any, wants: bool = False) -> Answers:
+        core = _core_of(m)
+        samples = samples_of(x)
+        return answers_of_linear(core, samples, has_probabilities=wants, n_threads=1)
+
+    def save_model(self, name: Any, m: model) -> int:
+        try:
+            save_model(as_path(name), m)
+        except OSError:
+            return -1
+        return 0
+
+    def load_model(self, name: Any) -> model | None:
+        return load_model(as_path(name))
+
+    def get_nr_feature(self, m: model) -> int:
+        return m.get_nr_feature()
+
+    def get_nr_class(self, m: model) -> int:
+        return m.get_nr_class()
+
+    def get_labels(self, m: model, label: Any) -> None:
+        fill(label, m.get_labels())
+
+    def get_decfun_coef(self, m: model, feat_idx: int, label_idx: int) -> float:
+        return m.get_decfun_coef(feat_idx, label_idx)
+
+    def get_decfun_bias(self, m: model, label_idx: int) -> float:
+        return m.get_decfun_bias(label_idx)
+
+    def get_decfun_rho(self, m: model) -> float:
+        return m.get_decfun_rho()
+
+    def check_probability_model(self, m: model) -> int:
+        return int(m.is_probability_model())
+
+    def check_regression_model(self, m: model) -> int:
+        return int(m.is_regression_model())
+
+    def check_oneclass_model(self, m: model) -> int:
+        return int(m.is_oneclass_model())
+
+    def free_model_content(self, m: Any) -> None:
+        """Python frees models by itself."""
+
+    def free_and_destroy_model(self, m: Any) -> None:
+        """Python frees models by itself."""
+
+    def destroy_param(self, param: Any) -> None:
+        """Python frees parameters by itself."""
+
+
+liblinear = LibLinear()

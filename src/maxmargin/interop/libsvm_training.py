@@ -1,0 +1,366 @@
+"""What does LIBSVM do with samples and options, and what does it say meanwhile?"""
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from maxmargin._threads import count_cores, run_all
+from maxmargin.data.labels import Labels
+from maxmargin.data.weights import counted_samples
+from maxmargin.errors import InvalidInput, NotAvailable
+from maxmargin.interop.c_rand import PROCESS, CRand
+from maxmargin.interop.folds import Fold, plain_folds, stratified_folds
+from maxmargin.interop.option_strings import KernelType, SvmOptions, SvmType
+from maxmargin.interop.samples import DataSet, labels_as_met
+from maxmargin.kernels.cache import default_cache_bytes
+from maxmargin.kernels.functions import RBF, Kernel, Linear, Polynomial, Sigmoid
+from maxmargin.models.fit_kernel import (
+    KernelEvidence,
+    KernelSet,
+    KernelSpec,
+    fit_kernel_model,
+)
+from maxmargin.models.kernel_model import KernelModel
+from maxmargin.solvers import Options, Progress, Status
+from maxmargin.typing import FloatMatrix, FloatVector, IntVector
+
+MACHINES = {
+    SvmType.C_SVC: "c_svc",
+    SvmType.NU_SVC: "nu_svc",
+    SvmType.ONE_CLASS: "one_class",
+    SvmType.EPSILON_SVR: "epsilon_svr",
+    SvmType.NU_SVR: "nu_svr",
+}
+CLASSIFIERS = (SvmType.C_SVC, SvmType.NU_SVC)
+REGRESSORS = (SvmType.EPSILON_SVR, SvmType.NU_SVR)
+WITH_C = (SvmType.C_SVC, SvmType.EPSILON_SVR, SvmType.NU_SVR)
+WITH_NU = (SvmType.NU_SVC, SvmType.ONE_CLASS, SvmType.NU_SVR)
+WITH_GAMMA = (KernelType.POLY, KernelType.RBF, KernelType.SIGMOID)
+DEFAULT_CACHE = 100.0  # LIBSVM's; where it was not changed, ours is as large as fits
+
+Say = Callable[[str], object]
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How long, on how many threads, and who is told; None: nobody asked."""
+
+    n_threads: int | None = None
+    time_limit: float | None = None
+    callback: Callable[[Progress], object] | None = None
+    started: float | None = None  # on the monotonic clock: when the limit began
+
+    @property
+    def threads(self) -> int:
+        return count_cores() if self.n_threads is None else self.n_threads
+
+
+class Trained(NamedTuple):
+    """A model, and the rows of the training set that its support vectors were."""
+
+    model: KernelModel
+    support: IntVector
+    evidence: list[KernelEvidence]
+
+
+class _Problem(NamedTuple):
+    """Everything that the words and the data lead to."""
+
+    spec: KernelSpec
+    training: KernelSet
+    kept: IntVector
+    serial: IntVector | None  # of a precomputed kernel: the number of each sample
+    has_equal_weights: bool
+
+
+def quiet(text: str) -> None:
+    """Says nothing."""
+
+
+def aloud(text: str) -> None:
+    """Says it on the standard output, now."""
+    sys.stdout.write(text)
+    sys.stdout.flush()
+
+
+def complain(text: str) -> None:
+    """Says it on the standard error."""
+    print(text, file=sys.stderr)
+
+
+# Checking.
+
+
+def check_svm(data: DataSet, told: SvmOptions) -> str | None:
+    """LIBSVM's complaint about the parameters, if it has one."""
+    tests = [
+        (told.svm_type not in MACHINES, "unknown svm type"),
+        (told.kernel_type not in list(KernelType), "unknown kernel type"),
+        (told.kernel_type in WITH_GAMMA and not told.gamma >= 0.0, "gamma < 0"),
+        (
+            told.kernel_type == KernelType.POLY and told.degree < 0,
+            "degree of polynomial kernel < 0",
+        ),
+        (not told.cache_size > 0.0, "cache_size <= 0"),
+        (not told.eps > 0.0, "eps <= 0"),
+        (told.svm_type in WITH_C and not told.C > 0.0, "C <= 0"),
+        (told.svm_type in WITH_NU and not 0.0 < told.nu <= 1.0, "nu <= 0 or nu > 1"),
+        (told.svm_type == SvmType.EPSILON_SVR and not told.p >= 0.0, "p < 0"),
+        (told.shrinking not in (0, 1), "shrinking != 0 and shrinking != 1"),
+        (told.probability not in (0, 1), "probability != 0 and probability != 1"),
+    ]
+    complaint = next((words for is_wrong, words in tests if is_wrong), None)
+    if complaint is None and told.svm_type == SvmType.NU_SVC:
+        return _check_nu(data, told)
+    return complaint
+
+
+def _check_nu(data: DataSet, told: SvmOptions) -> str | None:
+    labels = labels_as_met(data.y)
+    weight = np.ones(len(data.y)) if data.weight is None else data.weight
+    mass = np.bincount(labels.code, np.maximum(weight, 0.0))
+    for i, j in labels.pairs():
+        if told.nu * (mass[i] + mass[j]) / 2 > min(mass[i], mass[j]):
+            return "specified nu is infeasible"
+    return None
+
+
+def refuse_probability(told: SvmOptions) -> None:
+    """Training for probabilities is not there yet; using such models is."""
+    if told.probability:
+        raise NotAvailable(
+            "-b 1: this version cannot train models for probability estimates; train "
+            "without it. Models that carry probabilities can be loaded and used."
+        )
+
+
+# Training.
+
+
+def train_svm(
+    data: DataSet, told: SvmOptions, say: Say = quiet, pace: Pace | None = None
+) -> Trained:
+    """Train, and report in LIBSVM's words."""
+    refuse_probability(told)
+    _warn_of_weights(data, told)
+    trained, report = _train(data, told, pace or Pace())
+    say(report)
+    return trained
+
+
+def _train(data: DataSet, told: SvmOptions, pace: Pace) -> tuple[Trained, str]:
+    problem = _state(data, told)
+    model, evidence = fit_kernel_model(
+        problem.spec, problem.training, _options(told, pace), pace.threads
+    )
+    place = np.asarray(model.support_index)
+    rows = problem.kept[place]
+    shown = place if problem.serial is None else problem.serial[place]
+    model = replace(
+        model,
+        support_index=rows if problem.serial is None else shown,
+        n_features=model.n_features if problem.serial is None else data.largest,
+        index_base=data.first,
+    )
+    return Trained(model, rows, evidence), _report(problem, model, evidence)
+
+
+def _state(data: DataSet, told: SvmOptions) -> _Problem:
+    weight = np.ones(len(data.y)) if data.weight is None else data.weight
+    kept = counted_samples(weight)
+    is_whole = len(kept) == len(weight)
+    X = data.X if is_whole else data.X[kept]
+    weight, y = weight[kept], data.y[kept]
+    serial = None
+    if told.kernel_type == KernelType.PRECOMPUTED:
+        serial = serial_numbers(X, data.largest)
+        X = _dense(X)[:, serial + 1]
+    target: Labels | FloatVector | None = y
+    per_class = np.ones(1)
+    if told.svm_type in CLASSIFIERS:
+        target = labels_as_met(y)
+        per_class = class_weights(target, told)
+        if told.svm_type == SvmType.C_SVC:
+            weight = weight * per_class[target.code]
+    elif told.svm_type == SvmType.ONE_CLASS:
+        target = None
+    spec = KernelSpec(
+        MACHINES[SvmType(told.svm_type)],
+        kernel_of(told, data.largest),
+        float(told.C),
+        float(told.nu),
+        float(told.p),
+    )
+    is_even = bool((per_class == per_class[0]).all())
+    return _Problem(spec, KernelSet(X, target, weight), kept, serial, is_even)
+
+
+def kernel_of(told: SvmOptions, n_features: int) -> Kernel | None:
+    """The kernel that the options name; gamma 0 is 1 / number of features."""
+    gamma = float(told.gamma)
+    if gamma == 0.0 and n_features > 0:
+        gamma = 1.0 / n_features
+    kernels: dict[int, Kernel | None] = {
+        KernelType.LINEAR: Linear(),
+        KernelType.POLY: Polynomial(gamma, float(told.coef0), int(told.degree)),
+        KernelType.RBF: RBF(gamma),
+        KernelType.SIGMOID: Sigmoid(gamma, float(told.coef0)),
+        KernelType.PRECOMPUTED: None,
+    }
+    return kernels[told.kernel_type]
+
+
+def serial_numbers(X: Any, largest: int) -> IntVector:
+    """From 0: which sample each row of a precomputed kernel stands for."""
+    numbers = _dense(X[:, :1])[:, 0]
+    if sp.issparse(X) and (np.diff(X[:, :1].tocsr().indptr) == 0).any():
+        raise InvalidInput(
+            "Wrong input format: first column must be 0:sample_serial_number"
+        )
+    if not ((numbers >= 1) & (numbers <= largest) & (numbers % 1 == 0)).all():
+        raise InvalidInput(
+            "Wrong input format: sample_serial_number out of range: whole numbers "
+            f"from 1 to {largest} belong in the first column."
+        )
+    return numbers.astype(np.intp) - 1
+
+
+def kernel_columns(X: Any) -> FloatMatrix:
+    """Rows of a precomputed kernel without the numbers of their samples."""
+    return _dense(X)[:, 1:]
+
+
+def _dense(X: Any) -> FloatMatrix:
+    matrix: FloatMatrix = X.toarray() if sp.issparse(X) else X
+    return matrix
+
+
+def class_weights(labels: Labels, told: Any) -> FloatVector:
+    """The factors of -wi, in the order of the classes."""
+    weights = np.ones(labels.n_classes)
+    for i in range(told.nr_weight):
+        weights[labels.classes == told.weight_label[i]] *= told.weight[i]
+    if not (np.isfinite(weights).all() and (weights > 0.0).all()):
+        raise InvalidInput(
+            "Weights of classes (-wi) must be finite and above 0, got "
+            f"{list(told.weight)[: told.nr_weight]}."
+        )
+    return weights
+
+
+def _warn_of_weights(data: DataSet, told: SvmOptions) -> None:
+    if told.nr_weight and told.svm_type in CLASSIFIERS:
+        warn_of_unknown(labels_as_met(data.y), told)
+
+
+def warn_of_unknown(labels: Labels, told: Any) -> None:
+    """Say which labels of -wi no sample has."""
+    for label in list(told.weight_label)[: told.nr_weight]:
+        if label not in labels.classes:
+            complain(f"WARNING: class label {label} specified in weight is not found")
+
+
+def _options(told: SvmOptions, pace: Pace) -> Options:
+    n_bytes = default_cache_bytes()
+    if told.cache_size != DEFAULT_CACHE:
+        n_bytes = int(told.cache_size * (1 << 20))
+    return Options(
+        tol=float(told.eps),
+        shrinking=bool(told.shrinking),
+        cache_bytes=n_bytes,
+        time_limit=pace.time_limit,
+        started=pace.started,
+        callback=pace.callback,
+    )
+
+
+# Reporting.
+
+
+def _report(
+    problem: _Problem, model: KernelModel, evidence: list[KernelEvidence]
+) -> str:
+    machine, lines = problem.spec.machine, []
+    if model.is_classifier and model.n_classes == 1:
+        lines.append(
+            "WARNING: training data in only one class. See README for details."
+        )
+    for found in evidence:
+        lines += [f"*\noptimization finished, #iter = {found.machine.solution.n_iter}"]
+        if machine == "nu_svc":
+            lines.append(f"C = {found.C:f}")
+        elif machine == "nu_svr":
+            lines.append(f"epsilon = {found.epsilon:f}")
+        elif machine != "one_class" and problem.has_equal_weights:
+            lines.append(f"nu = {found.nu:f}")
+        lines.append(f"obj = {found.machine.objective:f}, rho = {found.rho:f}")
+        lines.append(f"nSV = {found.n_support}, nBSV = {found.n_bounded}")
+        warn_unless_converged(found.machine.solution.status)
+    if model.is_classifier:
+        lines.append(f"Total nSV = {model.n_vectors}")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def warn_unless_converged(status: Status) -> None:
+    """On the standard error: why a solution is not as exact as it should be."""
+    if status is Status.MAX_ITER:
+        complain("\nWARNING: reaching max number of iterations")
+    elif status is not Status.CONVERGED:
+        complain(f"\nWARNING: {status.value}")
+
+
+# Cross-validation.
+
+
+def cross_validate_svm(
+    data: DataSet,
+    told: SvmOptions,
+    say: Say = quiet,
+    pace: Pace | None = None,
+    random: CRand = PROCESS,
+) -> FloatVector:
+    """What each sample is predicted to be by a machine that has not seen it."""
+    refuse_probability(told)
+    _warn_of_weights(data, told)
+    pace = pace or Pace()
+    folds = svm_folds(data, told, random)
+    if told.cache_size == DEFAULT_CACHE:
+        share = default_cache_bytes() / (1 << 20) / min(len(folds), count_cores())
+        told = replace(told, cache_size=max(1.0, share))
+    tasks = [partial(_hold_out, data, told, pace, fold) for fold in folds]
+    out = np.empty(len(data.y))
+    for fold, (predicted, report) in zip(
+        folds, run_all(tasks, pace.threads), strict=True
+    ):
+        say(report)
+        out[fold.outside] = predicted
+    return out
+
+
+def svm_folds(data: DataSet, told: SvmOptions, random: CRand) -> list[Fold]:
+    """LIBSVM's folds: of classifiers, the classes are dealt to all."""
+    n, n_folds = len(data.y), int(told.nr_fold)
+    if n_folds > n:
+        complain(
+            f"WARNING: # folds ({n_folds}) > # data ({n}). Will use # folds = # data "
+            "instead (i.e., leave-one-out cross validation)"
+        )
+        n_folds = n
+    if told.svm_type in CLASSIFIERS and n_folds < n:
+        return stratified_folds(labels_as_met(data.y).code, n_folds, random)
+    return plain_folds(n, n_folds, random)
+
+
+def _hold_out(
+    data: DataSet, told: SvmOptions, pace: Pace, fold: Fold
+) -> tuple[FloatVector, str]:
+    trained, report = _train(data.take(fold.inside), told, pace)
+    X = data.X[fold.outside]
+    if told.kernel_type == KernelType.PRECOMPUTED:
+        X = kernel_columns(X)
+    return np.asarray(trained.model.predict(X), dtype=np.float64), report

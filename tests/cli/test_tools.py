@@ -1,0 +1,195 @@
+"""Do grid, easy, subset and checkdata what LIBSVM's scripts do?"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from cli_runs import command, real, write_classes, write_numbers
+
+from maxmargin.cli.grid_plan import Steps, plan
+
+SMALL_GRID = ["-log2c", "-1,3,2", "-log2g", "-1,-5,-2", "-v", "3"]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    write_classes(tmp_path / "two")
+    write_numbers(tmp_path / "num")
+    return tmp_path
+
+
+# -------------------------------------------------------------------------------- grid
+def test_grid_prints_each_point_and_the_best() -> None:
+    done = command("grid", *SMALL_GRID, "two")
+
+    lines = done.out.splitlines()
+    assert done.code == 0
+    assert len(lines) == 10
+    assert lines[0].startswith("[local] 1.0 -3.0 ")
+    assert lines[0].endswith(f"(best c=2.0, g=0.125, rate={lines[0].split()[3]})")
+    best_c, best_g, rate = lines[-1].split()
+    assert lines[-2].endswith(f"(best c={best_c}, g={best_g}, rate={rate})")
+    logged = Path("two.out").read_text().splitlines()
+    assert logged[0] == f"log2c=1.0 log2g=-3.0 rate={lines[0].split()[3]}"
+    assert len(logged) == 9
+
+
+def test_grid_resumes_from_its_file() -> None:
+    whole = command("grid", *SMALL_GRID, "two")
+    kept = Path("two.out").read_text().splitlines(keepends=True)
+    Path("two.out").write_text("".join(kept[:4]))
+
+    resumed = command("grid", *SMALL_GRID, "-resume", "two")
+
+    assert resumed.out.splitlines()[-1] == whole.out.splitlines()[-1]
+    assert [line[:9] for line in resumed.out.splitlines()[:5]] == 4 * ["[resumed]"] + [
+        "[local] 1"
+    ]
+    assert Path("two.out").read_text().splitlines(keepends=True) == kept
+
+
+def test_grid_of_one_parameter() -> None:
+    done = command("grid", "-log2g", "null", "-log2c", "1,2,1", "-out", "null", "two")
+
+    assert done.out.splitlines()[0].startswith("[local] 2.0 ")
+    assert "g=" not in done.out
+    assert not Path("two.out").exists()
+
+
+def test_grid_of_a_regression_looks_for_the_smallest_error() -> None:
+    done = command("grid", *SMALL_GRID, "-s", "3", "--json", "num")
+
+    logged = Path("num.out").read_text().splitlines()
+    rates = [float(line.split("=")[-1]) for line in logged]
+    assert json.loads(done.out)["rate"] == min(rates)
+
+
+def test_plan_covers_the_grid_middle_first() -> None:
+    points = list(plan(Steps(-5, 15, 2), Steps(3, -15, -2)))
+
+    assert points[:4] == [(5, -7), (-1, -7), (5, -1), (-1, -1)]
+    assert len(points) == len(set(points)) == 110
+
+
+@pytest.mark.agreement
+def test_grid_prints_what_the_script_prints() -> None:
+    if shutil.which("svm-grid") is None:
+        pytest.skip("svm-grid is not installed")
+    where = ["-svmtrain", shutil.which("svm-train"), "-gnuplot", "null", "-out", "null"]
+
+    ours = command("grid", *where, *SMALL_GRID, "-e", "1e-5", "two")
+    theirs = real("svm-grid", *where, *SMALL_GRID, "-e", "1e-5", "two")
+
+    assert ours.out == theirs.out
+
+
+# -------------------------------------------------------------------------------- easy
+def test_easy_does_all_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    small = Steps(-1, 3, 2), Steps(-1, -5, -2)
+    monkeypatch.setattr("maxmargin.cli.grid.DEFAULT_STEPS", small)
+
+    done = command("easy", "two", "two")
+
+    lines = done.out.splitlines()
+    assert done.code == 0
+    assert [line.split(" ")[0] for line in lines] == [
+        *("Scaling", "Cross", "Best", "Training...", "Output"),
+        *("Scaling", "Testing...", "Accuracy", "Output"),
+    ]
+    assert lines[4] == "Output model: two.model"
+    assert lines[-1] == "Output prediction: two.predict"
+    names = ("two.scale", "two.range", "two.scale.out", "two.model", "two.predict")
+    assert all(Path(name).stat().st_size > 0 for name in names)
+
+
+# ------------------------------------------------------------------------------ subset
+def test_subset_keeps_proportions_and_order() -> None:
+    done = command("subset", "two", "30", "part", "rest")
+
+    whole = Path("two").read_text().splitlines()
+    part, rest = (Path(n).read_text().splitlines() for n in ("part", "rest"))
+    assert done == (0, "", "")
+    assert Counter(line.split()[0] for line in part) == {"1": 15, "-1": 15}
+    assert [line for line in whole if line in set(part)] == part
+    assert sorted(part + rest) == sorted(whole)
+
+
+def test_subset_goes_to_the_screen_and_can_be_repeated() -> None:
+    draws = [command("subset", "-s", "1", "--seed", "7", "two", "9") for _ in range(2)]
+    other = command("subset", "-s", "1", "--seed", "8", "two", "9")
+
+    assert draws[0] == draws[1]
+    assert draws[0].out.count("\n") == 9
+    assert other.out != draws[0].out
+
+
+def test_subset_with_more_classes_than_lines_is_refused() -> None:
+    done = command("subset", "num", "3")
+
+    assert done.code == 255
+    assert done.err.startswith("Error: failed to have at least one instance per class")
+
+
+def test_subset_keeps_bytes_that_are_no_text() -> None:
+    Path("odd").write_bytes(b"1 1:1 # \xff\xfe\n2 1:2\n")
+
+    command("subset", "-s", "1", "odd", "2", "part")
+
+    assert Path("part").read_bytes() == Path("odd").read_bytes()
+
+
+# --------------------------------------------------------------------------- checkdata
+CHECKED = {
+    "1 1:1\n": [],
+    "1,3 1:1\n": [],
+    "1 0:1 5:-2e3\n": [],
+    "1 1:1": ["line 1: missing a newline character in the end"],
+    "\n": ["line 1: missing label, perhaps an empty line?"],
+    "x 1:1\n": ["line 1: label x is not a number"],
+    "nan 1:1\n": ["line 1: label nan is not a number"],
+    "1,x 1:1\n": ["line 1: label 1,x is not a valid multi-label form"],
+    "1 -1:1\n": ["line 1: feature index must be positive; wrong feature -1:1"],
+    "1 2:1 1:1\n": [
+        "line 1: feature indices must be in an ascending order, previous/current "
+        "features 2:1 1:1"
+    ],
+    "1 1:inf 2\n": [
+        f"line 1: feature '{word}' not an <index>:<value> pair, <index> integer, "
+        "<value> real number "
+        for word in ("1:inf", "2")
+    ],
+}
+
+
+@pytest.mark.parametrize("text", CHECKED)
+def test_checkdata_names_each_mistake(text: str) -> None:
+    Path("data").write_text("1 1:1\n" + text)
+    expected = [line.replace("line 1", "line 2") for line in CHECKED[text]]
+
+    done = command("checkdata", "data")
+
+    end = "Found 1 lines with error." if expected else "No error."
+    assert done.out.splitlines() == [*expected, end]
+    assert done.code == (1 if expected else 0)
+
+
+@pytest.mark.agreement
+def test_checkdata_prints_what_the_script_prints() -> None:
+    if shutil.which("svm-checkdata") is None:
+        pytest.skip("svm-checkdata is not installed")
+    Path("data").write_text("".join(sorted(CHECKED, key=lambda t: t.endswith("1"))))
+
+    ours, theirs = command("checkdata", "data"), real("svm-checkdata", "data")
+
+    assert (ours.code, ours.out) == (theirs.code, theirs.out)
+
+
+def test_checkdata_misses_a_file() -> None:
+    done = command("checkdata", "nowhere")
+
+    assert (done.code, done.out) == (1, "dataset nowhere not found\n")

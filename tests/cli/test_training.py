@@ -1,0 +1,127 @@
+"""Do the options of svm-train and train do what they say?"""
+
+from __future__ import annotations
+
+import gzip
+import shutil
+from pathlib import Path
+
+import pytest
+from cli_runs import command, numbers, real, write_classes, write_numbers
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    write_classes(tmp_path / "two")
+    write_numbers(tmp_path / "num")
+    return tmp_path
+
+
+def write_kernel(data: Path, path: Path) -> None:
+    """The linear kernel between all samples, in LIBSVM's form."""
+    rows = [line.split() for line in data.read_text().splitlines()]
+    samples = [dict(pair.split(":") for pair in row[1:]) for row in rows]
+    lines = []
+    for i, (row, a) in enumerate(zip(rows, samples, strict=True), start=1):
+        products = (
+            sum(float(v) * float(b.get(j, 0)) for j, v in a.items()) for b in samples
+        )
+        values = "".join(f" {j}:{k:.17g}" for j, k in enumerate(products, start=1))
+        lines.append(f"{row[0]} 0:{i}{values}\n")
+    path.write_text("".join(lines))
+
+
+@pytest.mark.parametrize(("machine", "data"), [("0", "two"), ("3", "num")])
+def test_precomputed_kernel_is_the_kernel(machine: str, data: str) -> None:
+    write_kernel(Path(data), Path("kernel"))
+    options = ["-s", machine, "-e", "1e-6"]
+
+    vectors = command("svm-train", *options, "-t", "0", data, "a")
+    matrix = command("svm-train", *options, "-t", "4", "kernel", "b")
+    said = [
+        command("svm-predict", *files).out
+        for files in ((data, "a", "out.a"), ("kernel", "b", "out.b"))
+    ]
+
+    found, expected = numbers(matrix.out, "obj"), numbers(vectors.out, "obj")
+    assert found == pytest.approx(expected, rel=1e-6)
+    assert said[0] == said[1]
+    assert " 0:" in Path("b").read_text()
+
+
+@pytest.mark.agreement
+def test_precomputed_models_go_both_ways() -> None:
+    if shutil.which("svm-train") is None:
+        pytest.skip("svm-train is not installed")
+    write_kernel(Path("two"), Path("kernel"))
+    command("svm-train", "-q", "-t", "4", "kernel", "ours")
+    real("svm-train", "-q", "-t", "4", "kernel", "theirs")
+
+    for model in ("ours", "theirs"):
+        ours = command("svm-predict", "kernel", model, "a")
+        theirs = real("svm-predict", "kernel", model, "b")
+
+        assert ours == theirs
+        assert Path("a").read_text() == Path("b").read_text()
+
+
+@pytest.mark.parametrize("program", ["svm-train", "train"])
+def test_weight_two_is_a_sample_twice(program: str) -> None:
+    lines = Path("two").read_text().splitlines(keepends=True)
+    Path("twice").write_text("".join(lines[:30]) * 2 + "".join(lines[30:]))
+    Path("weights").write_text("2\n" * 30 + "1\n" * 60)
+    name = "obj" if program == "svm-train" else "Objective value"
+
+    weighted = command(program, "-e", "1e-6", "-W", "weights", "two", "a")
+    repeated = command(program, "-e", "1e-6", "twice", "b")
+
+    found, expected = numbers(weighted.out, name), numbers(repeated.out, name)
+    assert found == pytest.approx(expected, rel=1e-4)
+
+
+def test_packed_data_are_read() -> None:
+    Path("two.gz").write_bytes(gzip.compress(Path("two").read_bytes()))
+
+    plain, packed = command("svm-train", "two"), command("svm-train", "two.gz")
+
+    assert plain.out == packed.out
+    assert Path("two.model").read_bytes() == Path("two.gz.model").read_bytes()
+
+
+def test_only_the_first_letter_of_an_option_counts() -> None:
+    short = command("svm-train", "-c", "4", "-g", "0.5", "two", "a")
+    long = command("svm-train", "-cost", "4", "-gamma", "0.5", "two", "b")
+
+    assert short == long
+    assert Path("a").read_bytes() == Path("b").read_bytes()
+
+
+def test_negative_labels_take_weights() -> None:
+    done = command("svm-train", "-w-1", "2", "-w1", "1", "two", "a")
+    plain = command("svm-train", "two", "b")
+
+    assert done.code == 0
+    assert numbers(done.out, "obj") != numbers(plain.out, "obj")
+    assert "nu =" not in done.out
+
+
+def test_weights_of_absent_labels_are_warned_of() -> None:
+    done = command("svm-train", "-q", "-w7", "2", "two", "a")
+
+    assert done.code == 0
+    assert done.err == "WARNING: class label 7 specified in weight is not found\n"
+
+
+def test_one_class_alone_is_a_model_too() -> None:
+    Path("ones").write_text("3 1:1\n3 1:2\n")
+
+    trained = command("svm-train", "ones")
+    done = command("svm-predict", "ones", "ones.model", "out")
+
+    assert trained.out == (
+        "WARNING: training data in only one class. See README for details.\n"
+        "Total nSV = 0\n"
+    )
+    assert done.out == "Accuracy = 100% (2/2) (classification)\n"
+    assert Path("out").read_text() == "3\n3\n"
