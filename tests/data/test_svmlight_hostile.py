@@ -248,3 +248,34 @@ def test_a_line_longer_than_the_limit_is_not_read_to_its_end() -> None:
         read_svmlight(endless, max_line_bytes=10**6)  # type: ignore[arg-type]
 
     assert endless.n_read < 10 * svmlight_chunks.BLOCK
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs files with holes")
+def test_a_file_with_a_hole_cannot_claim_memory(tmp_path: Path) -> None:
+    path = tmp_path / "hole.txt"
+    path.write_bytes(b"1 1:1\n" * 3_000_000)
+    with path.open("r+b") as file:
+        file.truncate(2**43)
+    began = time.perf_counter()
+
+    with pytest.raises(DataFormatError, match=r"a label must be|more than"):
+        read_svmlight(path, max_line_bytes=2**20)
+
+    assert time.perf_counter() - began < 5 * MOST_SECONDS
+
+
+def test_indices_become_wider_when_there_are_too_many_pairs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    text = b"1 1:1 20:2\n-1 3:1 4:1 5:1\n" * 40
+    expected = read_svmlight(text, n_features=20)
+    monkeypatch.setattr(svmlight_chunks, "MOST_INT32", 50)
+    monkeypatch.setattr(svmlight_chunks, "BLOCK", 99)
+
+    rules = svmlight._make_rules("auto", 20, (20, 999))
+    found = compiled(text, rules, "")
+
+    assert found.indices.dtype == found.ends.dtype == np.int64
+    assert np.array_equal(found.indices, expected.X.indices)
+    assert np.array_equal(found.ends, expected.X.indptr[1:])
+    assert np.array_equal(found.value, expected.X.data)

@@ -142,9 +142,9 @@ def test_layouts_of_X_make_the_same_text(way: str) -> None:
 def test_digits_are_those_of_percent_g(way: str) -> None:
     file = io.BytesIO()
 
-    write_svmlight(file, np.array([[1 / 3, 1234567.0, 1e-7]]), [0.1], digits=6)
+    write_svmlight(file, np.array([[1 / 3, 1234567.0, 1e-7]]), [1 / 3], digits=6)
 
-    assert file.getvalue() == b"0.1 1:0.333333 2:1.23457e+06 3:1e-07\n"
+    assert file.getvalue() == b"0.3333333333333333 1:0.333333 2:1.23457e+06 3:1e-07\n"
 
 
 @pytest.mark.parametrize(

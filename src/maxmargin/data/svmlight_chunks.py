@@ -2,13 +2,14 @@
 
 A block of bytes is cut into chunks of whole lines, always at the same places. Chunks
 are read side by side into one table, each into as many rows and pairs as it can have;
-gaps between them are closed afterwards. Arrays grow in place, so that memory holds the
-answer and one block.
+gaps between them are closed afterwards. Memory holds the answer and one block: how long
+the answer will be is guessed from the first block and the size of the file.
 """
 
 import io
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -172,7 +173,11 @@ class Columns:
             self.indices = self.indices.astype(np.int64)
         if not self.n_rows and self.n_bytes > n_bytes:
             share = SPARE * self.n_bytes / n_bytes
-            n_rows, n_pairs = int(share * n_rows), int(share * n_pairs)
+            with suppress(MemoryError):  # a file with holes may claim any size
+                self._enlarge(int(share * n_rows), int(share * n_pairs))
+        self._enlarge(n_rows, n_pairs)
+
+    def _enlarge(self, n_rows: int, n_pairs: int) -> None:
         self.y = enlarged(self.y, self.n_rows, n_rows)
         self.ends = enlarged(self.ends, self.n_rows, n_rows)
         if self.rules.needs_qid:

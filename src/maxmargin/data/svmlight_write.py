@@ -57,7 +57,8 @@ def write_svmlight(  # noqa: PLR0913
     comment : str, optional
         Lines for the top of the file.
     digits : int
-        Significant digits; 17 means as many as give back the same float64.
+        Significant digits of values; 17 means as many as give back the same float64.
+        Labels always have those.
     """
     if index_base not in (0, 1):
         raise InvalidInput(f"index_base must be 0 or 1, got {index_base!r}.")
@@ -188,7 +189,7 @@ def spell_plain(piece: Piece, digits: int) -> bytes:
     rows = zip(piece.y.tolist(), queries, piece.ends.tolist(), strict=True)
     for label, query, end in rows:
         pairs = [f" {index[k]}:{spell(value[k], digits)}" for k in range(begin, end)]
-        lines.append(f"{spell(label, digits)}{query}{''.join(pairs)}\n")
+        lines.append(f"{spell(label, EXACT_DIGITS)}{query}{''.join(pairs)}\n")
         begin = end
     return "".join(lines).encode()
 
@@ -197,17 +198,17 @@ def spell_fast(piece: Piece, digits: int) -> Any:
     """The same text by compiled code, but for the numbers that it leaves to `spell`."""
     from maxmargin.data import svmlight_format as form
 
-    def find(values: NDArray[np.float64]) -> Any:
+    def find(values: NDArray[np.float64], digits: int) -> Any:
         found = form.Digits(*(np.empty(len(values), dtype=np.int64) for _ in range(3)))
         form.find_digits(values, digits, found)
         return found
 
-    y, value = find(piece.y), find(piece.value)
+    y, value = find(piece.y, EXACT_DIGITS), find(piece.value, digits)
     begins = np.append(0, piece.ends[:-1])
     at_y = np.flatnonzero(y.digits == form.SPELT)
     at_value = np.flatnonzero(value.digits == form.SPELT)
-    places = [(int(begins[i]), 0, float(piece.y[i])) for i in at_y]
-    places += [(int(k), 1, float(piece.value[k])) for k in at_value]
+    words = [(int(begins[i]), 0, spell(piece.y[i], EXACT_DIGITS)) for i in at_y]
+    words += [(int(k), 1, spell(piece.value[k], digits)) for k in at_value]
     rows = form.Rows(
         y,
         np.signbit(piece.y),
@@ -216,7 +217,7 @@ def spell_fast(piece: Piece, digits: int) -> Any:
         piece.indices,
         value,
         np.signbit(piece.value),
-        _words([spell(number, digits) for *_, number in sorted(places, key=_place)]),
+        _words([word for *_, word in sorted(words, key=_place)]),
     )
     width = form.MOST_BYTES + INDEX_BYTES
     room = (len(piece.indices) + 2 * len(piece.y)) * width
@@ -224,7 +225,7 @@ def spell_fast(piece: Piece, digits: int) -> Any:
     return out[: form.put_rows(rows, out)].data
 
 
-def _place(word: tuple[int, int, float]) -> tuple[int, int]:
+def _place(word: tuple[int, int, str]) -> tuple[int, int]:
     return word[:2]
 
 
