@@ -245,8 +245,7 @@ def test_samples_without_cost_are_as_good_as_absent() -> None:
 
 # ------------------------------------------------------------------ layouts and threads
 def test_float32_and_long_indices_change_nothing() -> None:
-    # Not a byte is promised: each type of input has machine code of its own.
-    X, code = digits(150)  # sixteenths: exact in float32
+    X, code = digits(150)  # sixteenths: exact in float32; but other machine code runs
     wide = sp.csr_matrix(X)
     wide.indices, wide.indptr = map(np.int64, (wide.indices, wide.indptr))
 
