@@ -1,9 +1,9 @@
-"""Does the square that BLAS adds equal the sum of products?"""
+"""Are squares added up, and inverted, as they should be?"""
 
 import numpy as np
 import pytest
 
-from maxmargin._blas import add_square
+from maxmargin._blas import add_square, invert_positive
 
 
 @pytest.mark.parametrize("factor", [1.0, -2.5])
@@ -23,3 +23,19 @@ def test_the_lower_triangle_grows_by_the_square(n: int, d: int, factor: float) -
 def test_rows_of_another_order_are_refused() -> None:
     with pytest.raises(AssertionError):
         add_square(1.0, np.asfortranarray(np.ones((3, 2))), np.zeros((2, 2)))
+
+
+@pytest.mark.parametrize("n", [1, 2, 17, 300])
+def test_positive_matrices_are_inverted(n: int) -> None:
+    factor = np.random.default_rng(n).normal(size=(n, n + 5))
+    matrix = factor @ factor.T + np.eye(n)
+    inverse = matrix.copy()
+
+    assert invert_positive(inverse)
+
+    whole = np.tril(inverse) + np.tril(inverse, -1).T
+    np.testing.assert_allclose(whole @ matrix, np.eye(n), atol=1e-9)
+
+
+def test_what_is_not_positive_has_no_inverse() -> None:
+    assert not invert_positive(np.array([[1.0, 2.0], [2.0, 1.0]]))

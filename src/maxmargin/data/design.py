@@ -148,7 +148,7 @@ class Design:
         total = parts[0]
         for part in parts[1:]:
             total += part
-        _mirror(total)
+        mirror(total)
         return total
 
     def _add_tiles(self, theta: FloatVector, at: IntVector) -> FloatMatrix:
@@ -307,7 +307,7 @@ def _outer_products(
 
 
 @jit
-def _mirror(square: FloatMatrix) -> None:
+def mirror(square: FloatMatrix) -> None:
     for i in range(len(square)):
         for j in range(i):
             square[j, i] = square[i, j]

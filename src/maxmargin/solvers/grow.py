@@ -23,6 +23,7 @@ from maxmargin.kernels.gram import Gram
 from maxmargin.kernels.memory import pass_on
 from maxmargin.kernels.panel_rows import PanelRows
 from maxmargin.kernels.source import no_source
+from maxmargin.kernels.sums import add_rows
 from maxmargin.problems.dual import (
     DualProblem,
     dual_objective,
@@ -31,6 +32,7 @@ from maxmargin.problems.dual import (
     slopes,
 )
 from maxmargin.solvers.coordinates import epoch_of
+from maxmargin.solvers.free_set import Leaps
 from maxmargin.solvers.gradient import Point, RunningGradient, image_of, weight_of
 from maxmargin.solvers.pace import Pace
 from maxmargin.solvers.pairs import CONVERGED
@@ -49,6 +51,7 @@ YOUNG = 2  # rounds that a member at a bound is kept for
 GONE_SHARE = 0.15  # of the members at rest: fewer are not worth moving memory for
 NEAR_SHARE = 0.5  # of the violation: who violates more is kept
 INNER, LOOSE_INNER = 0.1, 0.3  # of the violation: how far a cheap and a dear round go
+LOOK_EVERY = 4  # moves of a member, before leaps are thought of
 INNER_TOL = 0.7  # of tol: how far the last one goes
 SQUARE_SHARE = 0.35  # of the memory, for the working set's own square
 NEAR = 10.0  # times tol: slopes that have drifted are computed afresh, here
@@ -116,6 +119,7 @@ class _Growth:
         self.n_new = int(np.clip(n // NEW_SHARE, FEWEST_NEW, MOST_NEW // 2))
         self.n_settles = 0
         self.epoch = epoch_of(problem)
+        self.leaps = Leaps(not problem.is_free_of_equalities, pace.is_stopped)
         self._is_second = options.working_set is WorkingSet.SECOND_ORDER
 
     def _start(self) -> None:
@@ -212,14 +216,19 @@ class _Growth:
         everybody = np.arange(len(self.beta))
         work = gather_work(self.problem, everybody, self.beta, grad, self.diagonal)
         tol, is_second = self.options.tol, self._is_second
-        is_bound = not self.problem.is_free_of_equalities
         left = self.pace.max_iter - self.pace.n_iter
-        how = tol, INNER_TOL * tol, left, is_second, is_bound
+        left = min(left, LOOK_EVERY * len(self.beta))
+        how = tol, INNER_TOL * tol, left, is_second, self.leaps.is_bound
         raise_if_stopped()
         made, violation = rounds_until(work, self.crew, panels, no_source(), how)
         self.pace.n_iter += made
         self.arena.n_computed = int(self.crew.n_computed[0])
         self._report(violation, work)
+        self.leaps.effort += made * int(self.crew.n[0])
+        free = self.leaps.who(work) if violation > tol else None
+        if free is not None:
+            change = self.leaps.leap(work, free, self.arena.block(free, free))
+            self.arena.add_rows(free, change, work.grad)
         self.beta, self.image = work.beta, work.grad - self.problem.linear
 
     def _gather(self, grad: FloatVector) -> Work:
@@ -241,17 +250,31 @@ class _Growth:
 
     def _move(self, work: Work, tol: float) -> None:
         """Pairs of members move until they agree to `tol`, slice by slice."""
-        rows = hold_all(self.square.rows)
+        rows, m = hold_all(self.square.rows), len(self.square)
+        until_look = LOOK_EVERY * m
         while True:
             raise_if_stopped()
-            began = time.monotonic()
+            began, n_moves = time.monotonic(), self.pace.moves(until_look)
             why, made, violation, _ = self.epoch(
-                work, rows, no_source(), tol, self.pace.moves(), self._is_second
+                work, rows, no_source(), tol, n_moves, self._is_second
             )
             self.pace.note(made, time.monotonic() - began)
             self._report(violation, work)
             if why == CONVERGED or self.pace.limit() is not None:
                 return
+            until_look -= made
+            if until_look == 0:
+                until_look = LOOK_EVERY * m
+                self._leap(work)
+
+    def _leap(self, work: Work) -> None:
+        """Free members go to their common optimum, if that costs less than moves."""
+        rows, m = self.square.rows, len(self.square)
+        self.leaps.effort += LOOK_EVERY * m * m
+        free = self.leaps.who(work)
+        if free is not None:
+            change = self.leaps.leap(work, free, rows[np.ix_(free, free)])
+            add_rows(rows, free, change, (0, m), work.grad)
 
     def _spread(self, work: Work) -> None:
         """Tell everybody else what the members did."""

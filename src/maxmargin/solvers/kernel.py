@@ -14,7 +14,7 @@ from maxmargin.solvers.pace import Pace
 from maxmargin.solvers.result import Options, Solution
 from maxmargin.solvers.small import is_tiny, solve_tiny
 
-MANY = 300  # variables: below, a polish to the last digits costs little
+MANY = 300  # samples: below, a polish to the last digits costs little
 
 
 def solve(problem: DualProblem, gram: Gram, options: Options) -> Solution:
@@ -40,7 +40,7 @@ def _can_grow(problem: DualProblem, gram: Gram, options: Options) -> bool:
         return False
     if isinstance(gram, RowsGram):  # a function that only knows whole rows
         return False
-    return options.method == "grow" or len(problem.linear) >= MANY
+    return options.method == "grow" or gram.n >= MANY
 
 
 def _solution(problem: DualProblem, reached: Reached, pace: Pace) -> Solution:

@@ -37,7 +37,7 @@ FEWEST_NEW, MOST_NEW = 32, 256  # members in a round
 NEW_SHARE = 16  # of the variables at a time, within the two limits
 STAYING = 0.5  # of the new members at a bound at most: then more are taken in
 INNER = 0.1  # of the violation: how far a round goes
-MANY_MOVES, MANY_ROUNDS = 10_000, 16  # in one call: some hundredths of a second
+MANY_ROUNDS = 16  # in one call: some hundredths of a second
 
 
 class Crew(NamedTuple):
@@ -92,7 +92,6 @@ def _rounds(
 ) -> tuple[int, float]:
     tol, inner_tol, max_moves, is_second_order, is_bound = how
     total = np.empty(len(panels[1]))
-    max_moves = min(max_moves, MANY_MOVES)
     made, violation = 0, np.inf
     for _ in range(MANY_ROUNDS):
         lowest, highest = bounds(work.grad, work.rise, work.fall)
