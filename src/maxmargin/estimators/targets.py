@@ -13,6 +13,10 @@ from maxmargin.estimators.base import BaseMachine
 from maxmargin.estimators.inputs import TrainingSet
 from maxmargin.typing import FloatVector
 
+PLAIN_LABELS = (
+    "biuUS"  # kinds of arrays that can be nothing else: bool, int, str, bytes
+)
+
 
 class ClassTargets(NamedTuple):
     """Labels of the samples that count."""
@@ -34,7 +38,8 @@ class Labelled(BaseMachine):
         require_targets(self, y)
         y = column_or_1d(y, warn=True)
         every = encode_labels(y)
-        check_classification_targets(y)
+        if y.dtype.kind not in PLAIN_LABELS:
+            check_classification_targets(y)
         if every.n_classes < 2:
             raise InvalidInput(
                 "The number of classes has to be greater than one; got 1 class"
@@ -42,6 +47,8 @@ class Labelled(BaseMachine):
         labels = every if training.is_whole else encode_labels(y[training.kept])
         if labels.n_classes < 2:
             self._refuse_single_class()
+        if self.class_weight is None:
+            return ClassTargets(labels, training.weight, np.ones(labels.n_classes))
         per_class = compute_class_weight(
             self.class_weight,
             classes=labels.classes,

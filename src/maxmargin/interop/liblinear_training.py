@@ -10,6 +10,7 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 from maxmargin._threads import run_all
 from maxmargin.data.labels import Labels
@@ -17,7 +18,7 @@ from maxmargin.data.weights import counted_samples
 from maxmargin.errors import InvalidInput
 from maxmargin.interop.c_rand import PROCESS, CRand
 from maxmargin.interop.folds import Fold, plain_folds
-from maxmargin.interop.liblinear_steps import DUAL, FOLLOWED, Steps
+from maxmargin.interop.liblinear_steps import DUAL, FOLLOWED, FOLLOWED_VALUES, Steps
 from maxmargin.interop.libsvm_training import (
     Pace,
     Say,
@@ -124,7 +125,9 @@ def train_from(
     """A model, and what is to be said about it."""
     spec, training = spec_of(told), training_of(data, told)
     options = _options(told, pace)
-    if told.solver_type in FOLLOWED:
+    X = training.X
+    n_values = X.nnz if sp.issparse(X) else X.size
+    if told.solver_type in FOLLOWED and n_values <= FOLLOWED_VALUES:
         steps = Steps(told, options, random, _given_start(data, told))
         model, found = fit_linear_model(
             spec, training, options, pace.threads, steps.solve
