@@ -64,12 +64,17 @@ def pack(values: FloatMatrix, middle: FloatVector, panels: Singles) -> None:
 @jit
 def repack(panels: Singles, index: IntVector, packed: Singles) -> None:
     """Some rows of all panels, side by side in new strips or panels."""
-    width = packed.shape[2]
-    for k in range(len(index)):
-        source, place = panels[index[k] // PANEL], index[k] % PANEL
-        target, lane = packed[k // width], k % width
-        for c in range(len(source)):
-            target[c, lane] = source[c, place]
+    n_blocks, n_columns, width = packed.shape
+    flat, place = panels.reshape(-1), np.empty(width, dtype=np.intp)
+    for b in range(n_blocks):
+        n_lanes = min(width, len(index) - b * width)
+        for lane in range(n_lanes):
+            k = index[b * width + lane]
+            place[lane] = k // PANEL * n_columns * PANEL + k % PANEL
+        for c in range(n_columns):
+            row = packed[b, c]
+            for lane in range(n_lanes):
+                row[lane] = flat[place[lane] + c * PANEL]
 
 
 Pair = tuple[int, int]
