@@ -308,3 +308,15 @@ def test_onnx_scales_by_itself(data: str, options: list[str]) -> None:
     found = session.run(["decisions"], {"X": X})[0]
     expected = np.array(_decisions("m", data)).reshape(found.shape)
     np.testing.assert_allclose(found, expected, atol=1e-9)
+
+
+def test_an_index_that_the_model_lacks_counts_as_in_svm_predict() -> None:
+    from maxmargin import svmutil
+
+    command("svm-train", "-q", "two", "m")
+    Path("zeroth").write_text("1 0:1 1:2\n-1 0:2 1:3 7:1\n")
+    command("apply", "--decisions", "m", "zeroth", "out")
+
+    samples = [{0: 1, 1: 2}, {0: 2, 1: 3, 7: 1}]
+    *_, values = svmutil.svm_predict([], samples, svmutil.svm_load_model("m"), "-q")
+    np.testing.assert_allclose(np.loadtxt("out"), np.ravel(values), rtol=1e-12)

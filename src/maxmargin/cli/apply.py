@@ -64,11 +64,17 @@ def run(arguments: list[str], context: Context) -> int:
 
 def decisions_of(file: "ModelFile", data: "AnyData", context: Context) -> "FloatMatrix":
     """Decision values of samples that are brought to the model's columns."""
-    names = file.notes.get("features", ())
-    X = data.columns_from(file.index_base, file.model.n_features, names)
+    from maxmargin.models.kernel_model import KernelModel
+
+    model, names = file.model, file.notes.get("features", ())
+    is_precomputed = isinstance(model, KernelModel) and model.kernel is None
+    if is_precomputed and data.index_base == 0:
+        X = data.X[:, 1:]  # index 0 is the number of the sample
+    else:
+        X = data.columns_from(file.index_base, model.n_features, names)
     if file.scaling is not None:
         X = file.scaling.apply(X)
-    return file.model.decisions(X, context.cores)
+    return model.decisions(X, context.cores)
 
 
 def _lines(

@@ -2,6 +2,7 @@
 
 import io
 import json
+import math
 import os
 import sys
 import time
@@ -52,7 +53,7 @@ class Context:
     def report(self, **facts: Any) -> None:
         """Write one JSON object for a machine; nothing where people read."""
         if self.is_json:
-            sys.stdout.write(json.dumps(facts, default=_plain) + "\n")
+            sys.stdout.write(json.dumps(_plain(facts), allow_nan=False) + "\n")
 
 
 Command: TypeAlias = Callable[[list[str], Context], int]
@@ -119,8 +120,12 @@ def written(path: str, failure: str) -> Iterator[IO[str]]:
 
 def check_writable(path: str, failure: str) -> None:
     """Complain before long work rather than after it."""
+    from maxmargin.data.whole_files import is_device
+
+    if os.path.isdir(path):
+        raise Failure(failure)
     folder = os.path.dirname(os.path.realpath(path))
-    if os.path.isdir(path) or not os.access(folder, os.W_OK | os.X_OK):
+    if not is_device(path) and not os.access(folder, os.W_OK | os.X_OK):
         raise Failure(failure)
 
 
@@ -130,5 +135,13 @@ def about(error: BaseException, path: str) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """A NumPy number or array as Python's own."""
-    return value.tolist() if hasattr(value, "tolist") else str(value)
+    """What JSON can hold: no NumPy, and null for nan and infinity."""
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, dict):
+        return {name: _plain(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if isinstance(value, str | int | None) else str(value)

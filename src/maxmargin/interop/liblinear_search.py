@@ -18,11 +18,11 @@ from maxmargin.interop.c_rand import PROCESS, CRand
 from maxmargin.interop.folds import Fold
 from maxmargin.interop.liblinear_steps import Steps
 from maxmargin.interop.liblinear_training import linear_folds, spec_of, training_of
-from maxmargin.interop.libsvm_training import Pace, Say, quiet
+from maxmargin.interop.libsvm_training import Pace, Say, complain, quiet
 from maxmargin.interop.option_strings import LinearOptions, SolverType
 from maxmargin.interop.samples import DataSet
 from maxmargin.models.fit_linear import fit_linear_model, weights_of
-from maxmargin.solvers import Options
+from maxmargin.solvers import Options, Status
 from maxmargin.typing import FloatMatrix, FloatVector
 
 Start = FloatMatrix | None  # a row per hyperplane
@@ -63,6 +63,8 @@ def find_parameters(
         found = _walk(path, first, say)
         if found.score < best.score:
             best = found._replace(p=p)
+        if pace.is_over():
+            break
     return best
 
 
@@ -99,6 +101,9 @@ def _walk(path: _Path, first: float, say: Say) -> Best:
         ]
         steps = run_all(tasks, path.pace.threads)
         rate = _rate(path, steps)
+        if path.pace.is_over():
+            complain(f"WARNING: {Status.TIME_LIMIT.value}")
+            return best if starts[0] is not None else best._replace(score=rate)
         is_better = rate < best.score if path.is_regression else rate > best.score
         best = Best(C, -1.0, rate) if is_better else best
         say(_line(path, C, rate))

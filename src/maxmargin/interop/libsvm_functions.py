@@ -118,7 +118,7 @@ def is_data(given: Any) -> bool:
         return True
     if not isinstance(given, list | tuple):
         return False
-    return not (given and all(isinstance(word, str) for word in given))
+    return bool(given) and not isinstance(given[0], str)
 
 
 def svm_predict(
