@@ -43,6 +43,13 @@ class Best(NamedTuple):
     p: float
     score: float  # share of correct ones, or mean squared error
 
+    @property
+    def line(self) -> str:
+        """What LIBLINEAR prints."""
+        if self.p < 0.0:
+            return f"Best C = {self.C:g}  CV accuracy = {100.0 * self.score:g}%"
+        return f"Best C = {self.C:g} Best p = {self.p:g}  CV MSE = {self.score:g}"
+
 
 def find_parameters(
     data: DataSet,
