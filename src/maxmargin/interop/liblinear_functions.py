@@ -19,13 +19,14 @@ from maxmargin.interop.liblinear_training import (
     cross_validate_linear,
     train_linear,
 )
-from maxmargin.interop.libsvm_functions import as_path, fill, is_data, list_functions
+from maxmargin.interop.libsvm_functions import as_path, fill, is_data
 from maxmargin.interop.libsvm_training import quiet
 from maxmargin.interop.nodes import refuse_pointers, samples_of
 from maxmargin.interop.option_strings import LinearOptions, parse_predict_options
 from maxmargin.interop.predicting import Answers, Judged, answers_of_linear
 from maxmargin.interop.printing import printer
 from maxmargin.interop.samples import as_numbers, as_samples
+from maxmargin.interop.structures import CLibrary
 
 
 def train(arg1: Any, arg2: Any = None, arg3: Any = None, arg4: Any = None) -> Any:
@@ -145,25 +146,14 @@ def save_model(model_file_name: Any, model: Any) -> None:
     write_liblinear(model_file_name, _core_of(model))
 
 
-class LibLinear:
-    """The C library's functions; models, problems and nodes take pointers' places."""
+class LibLinear(CLibrary):
+    """LIBLINEAR's."""
 
-    def __init__(self) -> None:
-        self._print_func: Any = None
-
-    def __getattr__(self, name: str) -> Any:
-        raise AttributeError(
-            f"maxmargin's facade of the C library liblinear has no {name!r}: there is "
-            "no shared library behind it. Known are "
-            + ", ".join(list_functions(type(self)))
-        )
+    _library = "liblinear"
 
     def set_print_string_function(self, print_func: Any) -> None:
         """Who hears the training of the functions below."""
         self._print_func = print_func
-
-    def _say(self, param: parameter) -> Any:
-        return printer(param.print_func or self._print_func)
 
     def train(self, prob: problem, param: parameter) -> model:
         told = self._told(prob, param)

@@ -27,6 +27,7 @@ from maxmargin.interop.option_strings import KernelType, parse_predict_options
 from maxmargin.interop.predicting import Answers, Judged, answers_of_svm
 from maxmargin.interop.printing import printer
 from maxmargin.interop.samples import DataSet, as_numbers, as_samples
+from maxmargin.interop.structures import CLibrary
 
 
 def svm_train(arg1: Any, arg2: Any = None, arg3: Any = None, arg4: Any = None) -> Any:
@@ -173,18 +174,10 @@ def svm_save_model(model_file_name: Any, model: svm_model) -> None:
     write_libsvm(model_file_name, _core_of(model))
 
 
-class LibSvm:
-    """The C library's functions; models, problems and nodes take pointers' places."""
+class LibSvm(CLibrary):
+    """LIBSVM's."""
 
-    def __init__(self) -> None:
-        self._print_func: Any = None
-
-    def __getattr__(self, name: str) -> Any:
-        raise AttributeError(
-            f"maxmargin's facade of the C library libsvm has no {name!r}: there is no "
-            "shared library behind it. Known are "
-            + ", ".join(list_functions(type(self)))
-        )
+    _library = "libsvm"
 
     def svm_set_print_string_function(self, print_func: Any) -> None:
         """Who hears the training of `svm_train` and `svm_cross_validation` below."""
@@ -192,8 +185,8 @@ class LibSvm:
 
     def svm_train(self, prob: svm_problem, param: svm_parameter) -> svm_model:
         refuse_pointers(prob, param)
-        say = printer(param.print_func or self._print_func)
-        trained = train_svm(self._data(prob, param), param.plain(), say)
+        data, say = self._data(prob, param), self._say(param)
+        trained = train_svm(data, param.plain(), say)
         return svm_model(trained.model, param, trained.support, prob)
 
     def svm_cross_validation(
@@ -202,8 +195,8 @@ class LibSvm:
         refuse_pointers(prob, param, target)
         told = param.plain()
         told.nr_fold = int(nr_fold)
-        say = printer(param.print_func or self._print_func)
-        fill(target, cross_validate_svm(self._data(prob, param), told, say))
+        data, say = self._data(prob, param), self._say(param)
+        fill(target, cross_validate_svm(data, told, say))
 
     def _data(self, prob: svm_problem, param: svm_parameter) -> DataSet:
         """Here gamma 0 is 0, not 1 / number of features: as if there were none."""
@@ -295,11 +288,6 @@ def fill(target: Any, values: Any) -> None:
 def as_path(name: Any) -> Path:
     """C functions are given bytes."""
     return Path(name.decode() if isinstance(name, bytes) else name)
-
-
-def list_functions(kind: type) -> list[str]:
-    """The public names of a facade."""
-    return [name for name in vars(kind) if not name.startswith("_")]
 
 
 libsvm = LibSvm()
