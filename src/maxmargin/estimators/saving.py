@@ -11,9 +11,9 @@ import scipy.sparse as sp
 
 from maxmargin.errors import ModelFormatError
 from maxmargin.estimators.as_model import (
-    HOMES,
     LINEAR_WORDS,
     MACHINES,
+    NAMES,
     as_estimator,
     as_model,
     class_named,
@@ -177,7 +177,7 @@ def _as_note(owner: str, key: str, value: Any) -> Any:
 def _restored(saved: Saved, content: Content) -> Any:
     notes = saved.notes
     name = notes.get("estimator")
-    if not isinstance(name, str) or name not in HOMES:
+    if not isinstance(name, str) or name not in NAMES:
         content.fail("the file names no estimator of maxmargin.")
     is_kernel = isinstance(saved.model, KernelModel)
     if is_kernel != (name in MACHINES) or (
