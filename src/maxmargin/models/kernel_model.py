@@ -174,7 +174,7 @@ class KernelModel:
         assert self.kernel is not None
         support = self.support
         if self._columns is not None:
-            support, _ = _pick(support, self._columns)
+            support, _ = pick_columns(support, self._columns)
         return KernelSum(self.kernel, as_rows(support))
 
     @cached_property
@@ -188,20 +188,20 @@ class KernelModel:
         if sp.issparse(X):
             X = _canonical(X)
             if self._columns is not None:
-                return _pick(X, self._columns)
+                return pick_columns(X, self._columns)
         else:
             X = _as_floats(X)
             if sp.issparse(self.support):
                 X = _canonical(sp.csr_matrix(X))
                 if self._columns is not None:
-                    return _pick(X, self._columns)
+                    return pick_columns(X, self._columns)
         width = int(self.support.shape[1])
         if X.shape[1] < width:
             return _widened(X, width), None
         if X.shape[1] == width:
             return X, None
         if sp.issparse(X):
-            return _pick(X, np.arange(width))
+            return pick_columns(X, np.arange(width))
         return np.ascontiguousarray(X[:, :width]), X[:, width:]
 
 
@@ -252,7 +252,7 @@ def _widened(X: Any, width: int) -> Any:
     return wide
 
 
-def _pick(X: Any, columns: IntVector) -> tuple[Any, Any]:
+def pick_columns(X: Any, columns: IntVector) -> tuple[Any, Any]:
     """The part of a CSR matrix in these (sorted) columns, and the rest."""
     place = np.searchsorted(columns, X.indices)
     place[place == len(columns)] = 0
