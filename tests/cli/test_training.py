@@ -164,3 +164,13 @@ def test_models_and_predictions_can_go_to_a_stream() -> None:
     assert said == Path("out").read_bytes()
     assert len(said.splitlines()) == 91
     assert said.splitlines()[-1].startswith(b"Accuracy = ")
+
+
+@pytest.mark.parametrize("name", ["svm-train", "train"])
+def test_one_sample_cannot_be_held_out(name: str) -> None:
+    Path("once").write_text("1 1:1\n")
+
+    done = command(name, "-v", "2", "once")
+
+    assert done.code == 1
+    assert done.err.endswith("Cross-validation needs two samples at least.\n")

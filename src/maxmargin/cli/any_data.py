@@ -34,6 +34,10 @@ class AnyData(NamedTuple):
         return aligned(samples, index_base, n_features)
 
     def _by_name(self, names: Sequence[str]) -> Any:
+        if tuple(names) == self.names:
+            return self.X
+        if len({*names}) < len(names) or len({*self.names}) < len(self.names):
+            raise Failure("two columns have the same name, and cannot be told apart")
         place = {name: k for k, name in enumerate(self.names)}
         missing = [name for name in names if name not in place]
         if missing:

@@ -3,7 +3,7 @@
 import sys
 from typing import TYPE_CHECKING, Any
 
-from maxmargin.cli.console import Context, Failure, warn, written
+from maxmargin.cli.console import Context, Failure, check_writable, warn, written
 from maxmargin.cli.flags import parse, switch, word
 
 if TYPE_CHECKING:
@@ -39,6 +39,8 @@ def run(arguments: list[str], context: Context) -> int:
     if told["--decisions"] and told["--probabilities"]:
         raise Failure("choose one of --decisions and --probabilities")
     model_path, data_path, *output = told.names
+    for path in output:
+        check_writable(path, f"can't open output file {path}", model_path, data_path)
     from maxmargin.cli.any_data import read_to_predict
     from maxmargin.cli.model_files import read_model
 

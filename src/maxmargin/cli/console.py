@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from os.path import samefile
 from typing import IO, Any, TypeAlias
 
 
@@ -118,10 +119,13 @@ def written(path: str, failure: str) -> Iterator[IO[str]]:
         raise Failure(failure) from error
 
 
-def check_writable(path: str, failure: str) -> None:
-    """Complain before long work rather than after it."""
+def check_writable(path: str, failure: str, *inputs: str) -> None:
+    """Complain before long work rather than after it, and before data are lost."""
     from maxmargin.data.whole_files import is_device
 
+    for name in inputs:
+        if os.path.isfile(path) and os.path.isfile(name) and samefile(path, name):
+            raise Failure(f"{failure}: it is also read from, and would be lost")
     if os.path.isdir(path):
         raise Failure(failure)
     folder = os.path.dirname(os.path.realpath(path))

@@ -62,7 +62,8 @@ def run(arguments: list[str], context: Context) -> int:
         return 0
     from maxmargin.interop.libsvm_file import write_libsvm
 
-    check_writable(task.model, f"can't save model to file {task.model}")
+    failure = f"can't save model to file {task.model}"
+    check_writable(task.model, failure, task.data)
     trained = train(data, told, context)
     save_model(write_libsvm, task.model, trained.model)
     _report(trained, task, context)

@@ -75,7 +75,8 @@ def run(arguments: list[str], context: Context) -> int:
     elif told.flag_cross_validation:
         _cross_validate(data, told, context)
     else:
-        check_writable(task.model, f"can't save model to file {task.model}")
+        failure = f"can't save model to file {task.model}"
+        check_writable(task.model, failure, task.data)
         trained = _train(data, told, context)
         save_model(write_liblinear, task.model, trained.model)
         _report(trained, task, context)
