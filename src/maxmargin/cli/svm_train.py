@@ -89,13 +89,14 @@ def options_of(words: list[str]) -> "SvmOptions":
 
 def training_set(task: Task, told: "SvmOptions", context: Context) -> "DataSet":
     """Samples that LIBSVM has no complaint about, given the options."""
-    from maxmargin.interop.libsvm_training import check_svm
     from maxmargin.interop.option_strings import KernelType
 
     if told.kernel_type == KernelType.PRECOMPUTED:
         data = kernel_rows_of(task, context)
     else:
         data = samples_of(task, context)
+    from maxmargin.interop.libsvm_training import check_svm  # now it is worth while
+
     complaint = check_svm(data, told)
     if complaint is not None:
         raise Failure(f"ERROR: {complaint}")

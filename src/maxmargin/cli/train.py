@@ -61,12 +61,12 @@ def run(arguments: list[str], context: Context) -> int:
     """Train and write a model, cross-validate, or search parameters."""
     task = task_of(arguments, USAGE, WITH_VALUE, SWITCHES, "unknown option")
     told = options_of(task.options)
-    from maxmargin.interop.liblinear_file import write_liblinear
-    from maxmargin.interop.liblinear_training import check_linear
-
     data = samples_of(task, context)
     if data.first == 0:
         raise Failure("Wrong input format: feature index 0, but indices start from 1")
+    from maxmargin.interop.liblinear_file import write_liblinear
+    from maxmargin.interop.liblinear_training import check_linear
+
     complaint = check_linear(data, told)
     if complaint is not None:
         raise Failure(f"ERROR: {complaint}")

@@ -34,6 +34,11 @@ def read_content(source: Source) -> Content:
         return Content(bytes(source))
     if isinstance(source, str | os.PathLike):
         return Content(Path(source).read_bytes(), os.fspath(source))
+    if not hasattr(source, "read"):
+        raise TypeError(
+            "A model file is given as a path, as bytes or as a file open for reading, "
+            f"not as {type(source).__name__}."
+        )
     data = source.read()
     if not isinstance(data, bytes):
         raise TypeError(

@@ -228,6 +228,10 @@ def write_libsvm(
     ModelFormatError
         LIBSVM has no such kernel, or labels are not whole numbers.
     """
+    if not (isinstance(digits, int) and 1 <= digits <= ALL_DIGITS):
+        raise ModelFormatError(
+            f"digits must be a whole number from 1 to {ALL_DIGITS}, got {digits!r}."
+        )
     write_atomically(path, libsvm_text(model, digits=digits))
 
 
