@@ -174,3 +174,14 @@ def test_one_sample_cannot_be_held_out(name: str) -> None:
 
     assert done.code == 1
     assert done.err.endswith("Cross-validation needs two samples at least.\n")
+
+
+def test_a_kernel_that_is_mostly_left_out_takes_no_memory() -> None:
+    lines = [f"{1 if i % 2 else -1} 0:{i} {i}:1 2000000000:1\n" for i in range(1, 200)]
+    Path("kernel").write_text("".join(lines))
+
+    trained = command("svm-train", "-q", "-t", "4", "kernel", "m")
+    done = command("svm-predict", "kernel", "m", "out")
+
+    assert (trained.code, trained.err) == (0, "")
+    assert done.out == "Accuracy = 100% (199/199) (classification)\n"

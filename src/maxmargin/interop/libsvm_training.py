@@ -27,7 +27,7 @@ from maxmargin.models.fit_kernel import (
     KernelSpec,
     fit_kernel_model,
 )
-from maxmargin.models.kernel_model import KernelModel
+from maxmargin.models.kernel_model import KernelModel, dense_columns
 from maxmargin.solvers import Options, Progress, Status
 from maxmargin.typing import FloatMatrix, FloatVector, IntVector
 
@@ -193,7 +193,7 @@ def _state(data: DataSet, told: SvmOptions) -> _Problem:
     serial = None
     if told.kernel_type == KernelType.PRECOMPUTED:
         serial = serial_numbers(X, data.largest)
-        X = _dense(X)[:, serial + 1]
+        X = dense_columns(X, serial + 1)
     target: Labels | FloatVector | None = y
     per_class = np.ones(1)
     if told.svm_type in CLASSIFIERS:
@@ -244,9 +244,9 @@ def serial_numbers(X: Any, largest: int) -> IntVector:
     return numbers.astype(np.intp) - 1
 
 
-def kernel_columns(X: Any) -> FloatMatrix:
+def kernel_columns(X: Any) -> Any:
     """Rows of a precomputed kernel without the numbers of their samples."""
-    return _dense(X)[:, 1:]
+    return X[:, 1:]
 
 
 def _dense(X: Any) -> FloatMatrix:

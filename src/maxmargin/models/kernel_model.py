@@ -150,14 +150,15 @@ class KernelModel:
 
     def _sums_of_matrix(self, X: Any, parts: Any) -> list[FloatMatrix]:
         assert self.support_index is not None
-        K = _as_floats(X.toarray() if sp.issparse(X) else X)
+        K = _canonical(X) if sp.issparse(X) else _as_floats(X)
         needed = int(self.support_index.max(initial=-1)) + 1
         if K.shape[1] < needed:
             raise InvalidInput(
                 f"X has {K.shape[1]} columns, but this model's kernel is precomputed "
                 f"and needs that with at least {needed} training samples."
             )
-        return MatrixSum(self.support_index).of_matrix(K, parts)
+        K = dense_columns(K, self.support_index)
+        return MatrixSum(np.arange(self.n_vectors)).of_matrix(K, parts)
 
     def _sums_of_vectors(self, X: Any, parts: Any, n_threads: int) -> list[FloatMatrix]:
         near, far = self._split(X)
@@ -250,6 +251,15 @@ def _widened(X: Any, width: int) -> Any:
     wide = np.zeros((len(X), width), dtype=X.dtype)
     wide[:, : X.shape[1]] = X
     return wide
+
+
+def dense_columns(X: Any, columns: IntVector) -> FloatMatrix:
+    """These columns, in this order, of a dense matrix or of a CSR one of any width."""
+    if sp.issparse(X):
+        used, columns = np.unique(columns, return_inverse=True)
+        X = pick_columns(X, used)[0].toarray()
+    found: FloatMatrix = X[:, columns]
+    return found
 
 
 def pick_columns(X: Any, columns: IntVector) -> tuple[Any, Any]:
