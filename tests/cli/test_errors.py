@@ -27,6 +27,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     Path("ones").write_text("1 1:1\n1 1:2\n")
     Path("three").write_text("1 1:1\n1 1:2\n-1 1:3\n")
     Path("few").write_text("1\n2\n")
+    Path("once").write_text("1 1:1\n")
     command("svm-train", "-q", "two", "kernel")
     command("train", "-q", "two", "linear")
     command("fit", "--quiet", "--C", "1", "--gamma", "1", "two", "own")
@@ -51,6 +52,11 @@ MISTAKES = {
     "svm-train -s 2 -n 0 two": "ERROR: nu <= 0 or nu > 1",
     "svm-train -v 1 two": "n-fold cross validation: n must >= 2",
     "svm-train -v x two": "Wrong options",
+    "svm-train -v 2.5 two": "Wrong options: -v takes a whole number, got '2.5'",
+    "svm-train -g inf two": "ERROR: gamma, coef0, p and eps must be finite",
+    "svm-train -t 3 -r nan two": "ERROR: gamma, coef0, p and eps must be finite",
+    "svm-train -s 3 -p inf num": "ERROR: gamma, coef0, p and eps must be finite",
+    "svm-train -m inf two": "ERROR: cache_size > 1.09951e+12 MB",
     "svm-train -c abc two": "Wrong options: -c takes a number, got 'abc'",
     "svm-train -d -1 -t 1 two": "ERROR: degree of polynomial kernel < 0",
     "svm-train -m 0 two": "ERROR: cache_size <= 0",
@@ -64,6 +70,13 @@ MISTAKES = {
     "svm-train -W nowhere two": "can't open instance weight file nowhere",
     "svm-train -W few two": "Wrong input format: few: 2 weights for 90 samples",
     "svm-train two no/where": "can't save model to file no/where",
+    "svm-train two two": "can't save model to file two: it is also read from",
+    "train two ./two": "can't save model to file ./two: it is also read from",
+    "svm-predict two kernel two": "can't open output file two: it is also read from",
+    "predict two linear linear": "can't open output file linear: it is also read",
+    "fit two two": "can't save model to file two: it is also read from",
+    "fit once": "there is one sample only",
+    "apply own two two": "can't open output file two: it is also read from",
     "svm-train --threads 0 two": "--threads needs a whole number from 1 on, got '0'",
     "svm-train --time-limit -1 two": "--time-limit needs a number of seconds above 0",
     "train nowhere": "can't open input file nowhere",

@@ -308,3 +308,27 @@ def test_onnx_scales_by_itself(data: str, options: list[str]) -> None:
     found = session.run(["decisions"], {"X": X})[0]
     expected = np.array(_decisions("m", data)).reshape(found.shape)
     np.testing.assert_allclose(found, expected, atol=1e-9)
+
+
+def test_an_index_that_the_model_lacks_counts_as_in_svm_predict() -> None:
+    from maxmargin import svmutil
+
+    command("svm-train", "-q", "two", "m")
+    Path("zeroth").write_text("1 0:1 1:2\n-1 0:2 1:3 7:1\n")
+    command("apply", "--decisions", "m", "zeroth", "out")
+
+    samples = [{0: 1, 1: 2}, {0: 2, 1: 3, 7: 1}]
+    *_, values = svmutil.svm_predict([], samples, svmutil.svm_load_model("m"), "-q")
+    np.testing.assert_allclose(np.loadtxt("out"), np.ravel(values), rtol=1e-12)
+
+
+def test_columns_of_one_name_are_not_mixed_up() -> None:
+    Path("a.csv").write_text("p,p,y\n" + "0,1,a\n1,0,b\n" * 10)
+    Path("b.csv").write_text("y,p,p\n" + "a,0,1\nb,1,0\n" * 10)
+    Path("c.csv").write_text("p,q,p\n0,1,2\n")
+    command("fit", *QUICK, "a.csv", "m")
+
+    said = [command("apply", "m", name, "out") for name in ("a.csv", "b.csv", "c.csv")]
+
+    assert [done.out[:16] for done in said] == ["accuracy 100.00%"] * 2 + [""]
+    assert "two columns have the same name" in said[2].err

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import gzip
+import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -125,3 +128,60 @@ def test_one_class_alone_is_a_model_too() -> None:
     )
     assert done.out == "Accuracy = 100% (2/2) (classification)\n"
     assert Path("out").read_text() == "3\n3\n"
+
+
+@pytest.mark.parametrize("options", [["-s", "0"], ["-s", "1", "-e", "1e-9"], ["-C"]])
+def test_a_limit_that_was_met_is_spoken_of(options: list[str]) -> None:
+    done = command("train", *options, "--time-limit", "1e-6", "--json", "two", "m")
+
+    facts = json.loads(done.out)
+    assert "WARNING: Stopped at time_limit" in done.err
+    assert [each["status"] for each in facts.get("problems", [])] in (
+        [],
+        ["TIME_LIMIT"],
+    )
+
+
+def test_json_has_null_where_a_number_is_not_known() -> None:
+    done = command("train", "-s", "0", "--json", "two", "m")
+
+    assert (
+        json.loads(done.out, parse_constant=pytest.fail)["problems"][0]["gap"] is None
+    )
+
+
+def test_models_and_predictions_can_go_to_a_stream() -> None:
+    def run(*words: str, **ends: object) -> bytes:
+        command = [sys.executable, "-m", "maxmargin", *words]
+        return subprocess.run(command, check=True, **ends).stdout  # type: ignore[call-overload,no-any-return]
+
+    model = run("svm-train", "-q", "two", "/dev/stdout", stdout=subprocess.PIPE)
+    Path("m").write_bytes(model)
+    said = run("svm-predict", "two", "m", "/dev/stdout", stdout=subprocess.PIPE)
+    with open("out", "wb") as out:
+        run("svm-predict", "two", "m", "/dev/stdout", stdout=out)
+
+    assert said == Path("out").read_bytes()
+    assert len(said.splitlines()) == 91
+    assert said.splitlines()[-1].startswith(b"Accuracy = ")
+
+
+@pytest.mark.parametrize("name", ["svm-train", "train"])
+def test_one_sample_cannot_be_held_out(name: str) -> None:
+    Path("once").write_text("1 1:1\n")
+
+    done = command(name, "-v", "2", "once")
+
+    assert done.code == 1
+    assert done.err.endswith("Cross-validation needs two samples at least.\n")
+
+
+def test_a_kernel_that_is_mostly_left_out_takes_no_memory() -> None:
+    lines = [f"{1 if i % 2 else -1} 0:{i} {i}:1 2000000000:1\n" for i in range(1, 200)]
+    Path("kernel").write_text("".join(lines))
+
+    trained = command("svm-train", "-q", "-t", "4", "kernel", "m")
+    done = command("svm-predict", "kernel", "m", "out")
+
+    assert (trained.code, trained.err) == (0, "")
+    assert done.out == "Accuracy = 100% (199/199) (classification)\n"

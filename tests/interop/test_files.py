@@ -53,3 +53,14 @@ def test_new_files_have_ordinary_permissions(tmp_path: Path) -> None:
 
     ours, theirs = (os.stat(tmp_path / name) for name in ("model.mm", "other"))
     assert stat.S_IMODE(ours.st_mode) == stat.S_IMODE(theirs.st_mode)
+
+
+def test_a_missing_folder_is_named_by_the_file_that_was_asked_for(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "nowhere" / "model.mm"
+
+    with pytest.raises(FileNotFoundError) as caught:
+        native.save(path, FIRST)
+
+    assert caught.value.filename == str(path)

@@ -195,3 +195,9 @@ def test_low_level_search_fills_numbers():
     assert found[0].value > 0.0
     assert found[1].value == -1.0
     assert 0.0 < found[2].value <= 1.0
+
+
+def test_the_only_class_is_certain():
+    model = linear.train([1, 1], [[1], [2]], "-s 0 -q")
+
+    assert linear.predict([], [[1], [3]], model, "-b 1 -q")[2] == [[1.0], [1.0]]

@@ -329,3 +329,26 @@ def test_the_number_of_features_can_be_told(tmp_path: Path) -> None:
     assert (whole.predict(test) == machine.predict(test)).all()
     with pytest.raises(ModelFormatError, match="n_features=2"):
         maxmargin.load(tmp_path / "a.model", n_features=2)
+
+
+def test_a_number_of_features_that_the_file_contradicts(tmp_path: Path) -> None:
+    X, y = np.arange(12.0).reshape(6, 2), np.array([0, 1, 0, 1, 0, 1])
+    for machine in (maxmargin.SVC(), maxmargin.LinearSVC()):
+        machine.fit(X, y).save(tmp_path / "m")
+
+        assert maxmargin.load(tmp_path / "m", n_features=2).n_features_in_ == 2
+        with pytest.raises(ModelFormatError, match="has 2 features, but n_features=9"):
+            maxmargin.load(tmp_path / "m", n_features=9)
+
+
+@pytest.mark.parametrize("digits", [0, -1, 18, 2.5])
+def test_digits_that_no_number_has(digits: Any, tmp_path: Path) -> None:
+    machine = maxmargin.SVC().fit([[0.0], [1.0]], [0, 1])
+
+    with pytest.raises(ModelFormatError, match="digits must be a whole number from 1"):
+        machine.save(tmp_path / "m.model", digits=digits)
+
+
+def test_what_is_no_file_cannot_be_loaded() -> None:
+    with pytest.raises(TypeError, match="given as a path, as bytes or as a file"):
+        maxmargin.load(5)  # type: ignore[arg-type]

@@ -366,3 +366,22 @@ def test_scaling_maps_to_the_range_and_minds_other_widths(capsys):
     assert "do not match" in capsys.readouterr().err
     with pytest.raises(TypeError, match="CSR"):
         svm.csr_scale(X, param)
+
+
+@pytest.mark.parametrize("options", [["-c", 4, "-q"], ("-c", 4.0, "-q")])
+def test_options_may_be_a_list_with_numbers_in_it(options):
+    told = svm.svm_train(Y, X.tolist(), options)
+
+    assert told.get_nr_sv() == svm.svm_train(Y, X, "-c 4 -q").get_nr_sv()
+
+
+def test_an_empty_list_of_options_is_no_option(capsys):
+    assert svm.svm_train(Y, X.tolist(), []).get_nr_sv() > 0
+
+
+def test_columns_without_values_take_no_memory():
+    samples = [{2_000_000_000: 1}, {1: 1}, {5: 2, 100_000_000: 2}, {1: 3}]
+    model = svm.svm_train([1, -1, 1, -1], samples, "-g 1 -q")
+
+    assert svm.svm_predict([1, -1, 1, -1], samples, model, "-q")[1][0] == 100.0
+    assert model.get_SV()[0] == {2_000_000_000: 1.0}

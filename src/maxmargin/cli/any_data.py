@@ -3,12 +3,11 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from scipy import sparse
-
 from maxmargin.cli.console import Context, Failure
 from maxmargin.cli.data_files import CANNOT_OPEN, read_samples, wrong_format
 from maxmargin.data.tables import guess_format, read_table
 from maxmargin.errors import DataFormatError, InvalidInput
+from maxmargin.interop.samples import Samples, aligned
 
 
 class AnyData(NamedTuple):
@@ -30,15 +29,15 @@ class AnyData(NamedTuple):
             raise Failure(
                 f"the table has {self.X.shape[1]} features, but the model {n_features}"
             )
-        if self.index_base == index_base:
-            return self.X
-        X = sparse.csr_matrix(self.X)
-        if index_base == 1:  # the model knows nothing of index 0
-            return X[:, 1:]
-        nothing = sparse.csr_matrix((X.shape[0], 1))
-        return sparse.csr_matrix(sparse.hstack([nothing, X]))
+        largest = self.X.shape[1] - 1 + self.index_base
+        samples = Samples(self.X, largest, self.index_base)
+        return aligned(samples, index_base, n_features)
 
     def _by_name(self, names: Sequence[str]) -> Any:
+        if tuple(names) == self.names:
+            return self.X
+        if len({*names}) < len(names) or len({*self.names}) < len(self.names):
+            raise Failure("two columns have the same name, and cannot be told apart")
         place = {name: k for k, name in enumerate(self.names)}
         missing = [name for name in names if name not in place]
         if missing:

@@ -3,7 +3,7 @@
 import sys
 from typing import TYPE_CHECKING, Any
 
-from maxmargin.cli.console import Context, Failure, warn, written
+from maxmargin.cli.console import Context, Failure, check_writable, warn, written
 from maxmargin.cli.flags import parse, switch, word
 
 if TYPE_CHECKING:
@@ -39,6 +39,8 @@ def run(arguments: list[str], context: Context) -> int:
     if told["--decisions"] and told["--probabilities"]:
         raise Failure("choose one of --decisions and --probabilities")
     model_path, data_path, *output = told.names
+    for path in output:
+        check_writable(path, f"can't open output file {path}", model_path, data_path)
     from maxmargin.cli.any_data import read_to_predict
     from maxmargin.cli.model_files import read_model
 
@@ -64,11 +66,17 @@ def run(arguments: list[str], context: Context) -> int:
 
 def decisions_of(file: "ModelFile", data: "AnyData", context: Context) -> "FloatMatrix":
     """Decision values of samples that are brought to the model's columns."""
-    names = file.notes.get("features", ())
-    X = data.columns_from(file.index_base, file.model.n_features, names)
+    from maxmargin.models.kernel_model import KernelModel
+
+    model, names = file.model, file.notes.get("features", ())
+    is_precomputed = isinstance(model, KernelModel) and model.kernel is None
+    if is_precomputed and data.index_base == 0:
+        X = data.X[:, 1:]  # index 0 is the number of the sample
+    else:
+        X = data.columns_from(file.index_base, model.n_features, names)
     if file.scaling is not None:
         X = file.scaling.apply(X)
-    return file.model.decisions(X, context.cores)
+    return model.decisions(X, context.cores)
 
 
 def _lines(

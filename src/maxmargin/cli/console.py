@@ -2,12 +2,14 @@
 
 import io
 import json
+import math
 import os
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from os.path import samefile
 from typing import IO, Any, TypeAlias
 
 
@@ -52,7 +54,7 @@ class Context:
     def report(self, **facts: Any) -> None:
         """Write one JSON object for a machine; nothing where people read."""
         if self.is_json:
-            sys.stdout.write(json.dumps(facts, default=_plain) + "\n")
+            sys.stdout.write(json.dumps(_plain(facts), allow_nan=False) + "\n")
 
 
 Command: TypeAlias = Callable[[list[str], Context], int]
@@ -117,10 +119,17 @@ def written(path: str, failure: str) -> Iterator[IO[str]]:
         raise Failure(failure) from error
 
 
-def check_writable(path: str, failure: str) -> None:
-    """Complain before long work rather than after it."""
+def check_writable(path: str, failure: str, *inputs: str) -> None:
+    """Complain before long work rather than after it, and before data are lost."""
+    from maxmargin.data.whole_files import is_device
+
+    for name in inputs:
+        if os.path.isfile(path) and os.path.isfile(name) and samefile(path, name):
+            raise Failure(f"{failure}: it is also read from, and would be lost")
+    if os.path.isdir(path):
+        raise Failure(failure)
     folder = os.path.dirname(os.path.realpath(path))
-    if os.path.isdir(path) or not os.access(folder, os.W_OK | os.X_OK):
+    if not is_device(path) and not os.access(folder, os.W_OK | os.X_OK):
         raise Failure(failure)
 
 
@@ -130,5 +139,13 @@ def about(error: BaseException, path: str) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """A NumPy number or array as Python's own."""
-    return value.tolist() if hasattr(value, "tolist") else str(value)
+    """What JSON can hold: no NumPy, and null for nan and infinity."""
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, dict):
+        return {name: _plain(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if isinstance(value, str | int | None) else str(value)

@@ -59,7 +59,7 @@ def run(arguments: list[str], context: Context) -> int:
     told = parse(arguments, FLAGS, USAGE, range(1, 3))
     path = told.names[0]
     model_path = (told.names[1:] or [f"{os.path.basename(path)}.maxmargin"])[0]
-    check_writable(model_path, f"can't save model to file {model_path}")
+    check_writable(model_path, f"can't save model to file {model_path}", path)
     from maxmargin.cli.any_data import read_any
 
     data = read_any(path, told["--target"], context)
@@ -94,6 +94,8 @@ def _prepare(data: "AnyData", told: Parsed) -> Prepared:
     target = _target(data.y, told["--task"])
     X = sparse.csr_matrix(data.X)
     n, n_features = X.shape
+    if n < 2:
+        raise Failure("there is one sample only: nothing can be learned from it")
     is_sparse = X.nnz < SPARSE * n * n_features
     scaling = None
     if not told["--no-scale"]:

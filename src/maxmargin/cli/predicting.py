@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
-from maxmargin.cli.console import Context, Failure, about, written
+from maxmargin.cli.console import Context, Failure, about, check_writable, written
 from maxmargin.errors import ModelFormatError
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ def task_of(arguments: list[str], usage: str) -> Task:
     if len(arguments) - i < 3:
         raise Failure(usage=usage)
     data, model, output = arguments[i : i + 3]
+    check_writable(output, f"can't open output file {output}", data, model)
     return Task(data, model, output, has_probability, is_quiet)
 
 

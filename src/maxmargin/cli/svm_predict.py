@@ -52,25 +52,14 @@ def run(arguments: list[str], context: Context) -> int:
 def _samples(model: "KernelModel", path: str, context: Context) -> "TextData":
     """Samples whose columns mean what the model's columns mean."""
     from maxmargin.cli.data_files import read_indexed, read_kernel_rows
+    from maxmargin.interop.samples import Samples, aligned
 
     if model.kernel is None:
         data = read_kernel_rows(path, context)
         return data._replace(X=data.X[:, 1:])
     data = read_indexed(path, context)
-    if model.index_base == 0:
-        return data
-    return data._replace(X=zero_last(data.X, model.n_features))
-
-
-def zero_last(X: Any, n_features: int) -> Any:
-    """Index 1 as column 0, and what has index 0 behind all that the model knows."""
-    from scipy import sparse
-
-    rest = X[:, 1:]
-    if not (X.indices == 0).any():
-        return rest
-    rest.resize(X.shape[0], max(n_features, rest.shape[1]))
-    return sparse.csr_matrix(sparse.hstack([rest, X[:, :1]]))
+    samples = Samples(data.X, data.X.shape[1] - 1, first=0)
+    return data._replace(X=aligned(samples, model.index_base, model.n_features))
 
 
 def _answer(

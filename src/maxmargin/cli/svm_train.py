@@ -1,23 +1,23 @@
 """How is a kernel machine trained from a file? (LIBSVM's svm-train.)"""
 
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from maxmargin.cli.console import Context, Failure, check_writable
-from maxmargin.cli.progress import progress_line
 from maxmargin.cli.training import (
     Task,
     kernel_rows_of,
-    pace_of,
     samples_of,
+    save_model,
     task_of,
+    train_aloud,
 )
 
 if TYPE_CHECKING:
     from maxmargin.interop.libsvm_training import Trained
     from maxmargin.interop.option_strings import SvmOptions
     from maxmargin.interop.samples import DataSet
-    from maxmargin.models.kernel_model import KernelModel
 
 USAGE = """\
 Usage: svm-train [options] training_set_file [model_file]
@@ -60,9 +60,12 @@ def run(arguments: list[str], context: Context) -> int:
     if told.cross_validation:
         cross_validate(data, told, context)
         return 0
-    check_writable(task.model, f"can't save model to file {task.model}")
+    from maxmargin.interop.libsvm_file import write_libsvm
+
+    failure = f"can't save model to file {task.model}"
+    check_writable(task.model, failure, task.data)
     trained = train(data, told, context)
-    save(trained.model, task.model)
+    save_model(write_libsvm, task.model, trained.model)
     _report(trained, task, context)
     return 0
 
@@ -86,13 +89,14 @@ def options_of(words: list[str]) -> "SvmOptions":
 
 def training_set(task: Task, told: "SvmOptions", context: Context) -> "DataSet":
     """Samples that LIBSVM has no complaint about, given the options."""
-    from maxmargin.interop.libsvm_training import check_svm
     from maxmargin.interop.option_strings import KernelType
 
     if told.kernel_type == KernelType.PRECOMPUTED:
         data = kernel_rows_of(task, context)
     else:
         data = samples_of(task, context)
+    from maxmargin.interop.libsvm_training import check_svm  # now it is worth while
+
     complaint = check_svm(data, told)
     if complaint is not None:
         raise Failure(f"ERROR: {complaint}")
@@ -103,42 +107,22 @@ def train(data: "DataSet", told: "SvmOptions", context: Context) -> "Trained":
     """Train, and print LIBSVM's lines."""
     from maxmargin.interop.libsvm_training import train_svm
 
-    with progress_line(context) as line:
-        lines: list[str] = []
-        trained = train_svm(data, told, lines.append, pace_of(context, line))
-    if not told.is_quiet:
-        context.say("".join(lines), end="")
+    work = partial(train_svm, data, told)
+    trained: Trained = train_aloud(work, context, is_quiet=told.is_quiet)
     return trained
 
 
-def save(model: "KernelModel", path: str) -> None:
-    """Write the model in LIBSVM's format."""
-    from maxmargin.interop.libsvm_file import write_libsvm
-
-    try:
-        write_libsvm(path, model)
-    except OSError as error:
-        raise Failure(f"can't save model to file {path}") from error
-
-
-def cross_validate(data: "DataSet", told: "SvmOptions", context: Context) -> float:
+def cross_validate(data: "DataSet", told: "SvmOptions", context: Context) -> None:
     """Print what cross-validation finds: the accuracy, or the mean squared error."""
     from maxmargin.interop.c_rand import CRand
-    from maxmargin.interop.evaluation import cross_validation_lines, score
+    from maxmargin.interop.evaluation import judge_folds
     from maxmargin.interop.libsvm_training import REGRESSORS, cross_validate_svm
 
-    lines: list[str] = []
-    with progress_line(context) as line:
-        pace = pace_of(context, line)
-        predicted = cross_validate_svm(data, told, lines.append, pace, CRand())
-    if not told.is_quiet:
-        context.say("".join(lines), end="")
-    scores = score(data.y, predicted)
+    work = partial(cross_validate_svm, data, told, random=CRand())
+    predicted = train_aloud(work, context, is_quiet=told.is_quiet)
     is_regression = told.svm_type in REGRESSORS
-    for text in cross_validation_lines(scores, is_regression=is_regression):
-        context.say(text)
+    scores = judge_folds(data.y, predicted, context.say, is_regression=is_regression)
     context.report(folds=told.nr_fold, **scores._asdict())
-    return scores.squared_error if is_regression else scores.accuracy
 
 
 def _report(trained: "Trained", task: Task, context: Context) -> None:

@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING
 
 from maxmargin.cli.console import Context, Failure, check_writable, warn
 from maxmargin.cli.progress import progress_line
-from maxmargin.cli.training import Task, pace_of, samples_of, task_of
+from maxmargin.cli.training import (
+    Task,
+    pace_of,
+    samples_of,
+    save_model,
+    task_of,
+    train_aloud,
+)
 
 if TYPE_CHECKING:
     from maxmargin.interop.liblinear_training import TrainedLinear
@@ -54,11 +61,12 @@ def run(arguments: list[str], context: Context) -> int:
     """Train and write a model, cross-validate, or search parameters."""
     task = task_of(arguments, USAGE, WITH_VALUE, SWITCHES, "unknown option")
     told = options_of(task.options)
-    from maxmargin.interop.liblinear_training import check_linear
-
     data = samples_of(task, context)
     if data.first == 0:
         raise Failure("Wrong input format: feature index 0, but indices start from 1")
+    from maxmargin.interop.liblinear_file import write_liblinear
+    from maxmargin.interop.liblinear_training import check_linear
+
     complaint = check_linear(data, told)
     if complaint is not None:
         raise Failure(f"ERROR: {complaint}")
@@ -67,9 +75,10 @@ def run(arguments: list[str], context: Context) -> int:
     elif told.flag_cross_validation:
         _cross_validate(data, told, context)
     else:
-        check_writable(task.model, f"can't save model to file {task.model}")
+        failure = f"can't save model to file {task.model}"
+        check_writable(task.model, failure, task.data)
         trained = _train(data, told, context)
-        _save(trained, task.model)
+        save_model(write_liblinear, task.model, trained.model)
         _report(trained, task, context)
     return 0
 
@@ -95,39 +104,20 @@ def _train(data: "DataSet", told: "LinearOptions", context: Context) -> "Trained
     from maxmargin.interop.c_rand import CRand
     from maxmargin.interop.liblinear_training import train_linear
 
-    lines: list[str] = []
-    with progress_line(context) as line:
-        pace = pace_of(context, line)
-        trained = train_linear(data, told, lines.append, pace, CRand())
-    if not told.is_quiet:
-        context.say("".join(lines), end="")
+    work = partial(train_linear, data, told, random=CRand())
+    trained: TrainedLinear = train_aloud(work, context, is_quiet=told.is_quiet)
     return trained
-
-
-def _save(trained: "TrainedLinear", path: str) -> None:
-    from maxmargin.interop.liblinear_file import write_liblinear
-
-    try:
-        write_liblinear(path, trained.model)
-    except OSError as error:
-        raise Failure(f"can't save model to file {path}") from error
 
 
 def _cross_validate(data: "DataSet", told: "LinearOptions", context: Context) -> None:
     from maxmargin.interop.c_rand import CRand
-    from maxmargin.interop.evaluation import cross_validation_lines, score
+    from maxmargin.interop.evaluation import judge_folds
     from maxmargin.interop.liblinear_training import REGRESSORS, cross_validate_linear
 
-    lines: list[str] = []
-    with progress_line(context) as line:
-        pace = pace_of(context, line)
-        predicted = cross_validate_linear(data, told, lines.append, pace, CRand())
-    if not told.is_quiet:
-        context.say("".join(lines), end="")
-    scores = score(data.y, predicted)
+    work = partial(cross_validate_linear, data, told, random=CRand())
+    predicted = train_aloud(work, context, is_quiet=told.is_quiet)
     is_regression = told.solver_type in REGRESSORS
-    for text in cross_validation_lines(scores, is_regression=is_regression):
-        context.say(text)
+    scores = judge_folds(data.y, predicted, context.say, is_regression=is_regression)
     context.report(folds=told.nr_fold, **scores._asdict())
 
 
@@ -145,11 +135,7 @@ def _search(
     with progress_line(context) as line:
         say = quiet if told.is_quiet else partial(context.say, end="")
         best = find_parameters(data, told, say, pace_of(context, line), CRand())
-    if best.p < 0.0:
-        score = f"CV accuracy = {100.0 * best.score:g}%"
-        context.say(f"Best C = {best.C:g}  {score}")
-    else:
-        context.say(f"Best C = {best.C:g} Best p = {best.p:g}  CV MSE = {best.score:g}")
+    context.say(best.line)
     p = best.p if best.p >= 0.0 else None
     context.report(C=best.C, p=p, score=best.score, folds=told.nr_fold)
 

@@ -1,13 +1,14 @@
 """What do svm-train and train have in common? Arguments, samples, progress."""
 
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from maxmargin.cli.console import Context, Failure
-from maxmargin.cli.progress import Line
+from maxmargin.cli.progress import Line, progress_line
 
 if TYPE_CHECKING:
-    from maxmargin.interop.libsvm_training import Pace
+    from maxmargin.interop.libsvm_training import Pace, Say
     from maxmargin.interop.samples import DataSet
     from maxmargin.solvers import Progress
     from maxmargin.typing import FloatVector
@@ -82,6 +83,26 @@ def _weight_of(task: Task, n_samples: int) -> "FloatVector | None":
     if task.weights is None:
         return None
     return read_sample_weights(task.weights, n_samples)
+
+
+def train_aloud(
+    train: "Callable[[Say, Pace], Any]", context: Context, *, is_quiet: bool
+) -> Any:
+    """Train behind a progress line, and print afterwards what was said meanwhile."""
+    lines: list[str] = []
+    with progress_line(context) as line:
+        found = train(lines.append, pace_of(context, line))
+    if not is_quiet:
+        context.say("".join(lines), end="")
+    return found
+
+
+def save_model(write: Callable[[str, Any], None], path: str, model: Any) -> None:
+    """Write a model, or complain in LIBSVM's words."""
+    try:
+        write(path, model)
+    except OSError as error:
+        raise Failure(f"can't save model to file {path}") from error
 
 
 def pace_of(context: Context, line: Line) -> "Pace":

@@ -8,13 +8,12 @@ import bz2
 import io
 import lzma
 import os
-import secrets
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from pathlib import Path
+from contextlib import contextmanager
 from typing import Any, BinaryIO, TypeAlias, cast
 
+from maxmargin.data.whole_files import is_device, whole_file
 from maxmargin.errors import DataFormatError, InvalidInput, UnreadableFile
 
 Source: TypeAlias = str | os.PathLike[str] | bytes | BinaryIO
@@ -219,32 +218,16 @@ def replaced(target: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
     Names that end in .gz, .bz2 or .xz are packed.
     """
-    path = Path(os.path.realpath(target))
-    if path.is_dir():
+    path = os.fspath(target)
+    if os.path.isdir(path):
         raise UnreadableFile(f"{path} is a folder; the path of a file is needed.")
-    is_device = path.exists() and not path.is_file()  # a pipe, a terminal
-    file = path.open("wb") if is_device else _renamed(path)
-    with _named(path, "written"), file as stream:
+    suffix = "" if is_device(path) else os.path.splitext(path)[1]
+    with (
+        _named(path, "written"),
+        whole_file(path) as file,
+        _packed(file, suffix) as stream,
+    ):
         yield stream
-
-
-@contextmanager
-def _renamed(path: Path) -> Iterator[BinaryIO]:
-    """A file beside `path` that gets its name at the end."""
-    beside = path.with_name(f".{path.name[:100]}.{secrets.token_hex(4)}.part")
-    try:
-        with beside.open("xb") as file:
-            with _packed(file, path.suffix) as stream:
-                yield stream
-            file.flush()
-            os.fsync(file.fileno())
-        if path.exists():
-            beside.chmod(path.stat().st_mode & 0o777)
-        beside.replace(path)
-    except BaseException:
-        with suppress(OSError):
-            beside.unlink()
-        raise
 
 
 @contextmanager

@@ -20,11 +20,11 @@ EXACT_WHOLE = np.uint64(2**53)
 POWERS = 10.0 ** np.arange(EXACT_POWER + 1)
 WHOLE_POWERS = np.array([10**k for k in range(20)], dtype=np.uint64)
 
-ZERO, ONE, TWO, THREE = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(3)
+ZERO, ONE, THREE = np.uint64(0), np.uint64(1), np.uint64(3)
 TEN = np.uint64(10)
 ALL_BITS = np.uint64(2**64 - 1)
 LOW_BITS, HALF_WIDTH = np.uint64(2**32 - 1), np.uint64(32)
-TOP_BIT, TOP_PLACE = np.uint64(2**63), np.uint64(63)
+TOP_PLACE = np.uint64(63)
 FRACTION_BITS, HIDDEN_BIT = np.uint64(52), np.uint64(2**52)
 SPARE_BITS = np.uint64(9)  # of 64: 53 of the answer, one to round by, one to be sure
 DOUBTFUL = np.uint64(2**9 - 1)  # bits of a product that a carry would run through

@@ -5,13 +5,13 @@ gives a tie of votes to the class that its file names first, an estimator to the
 smallest label.
 """
 
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
+import maxmargin
 from maxmargin.data.labels import pairs_of
 from maxmargin.data.rows import as_rows
 from maxmargin.errors import ModelFormatError
@@ -20,17 +20,6 @@ from maxmargin.models.kernel_model import KernelModel
 from maxmargin.models.linear_model import ONE_CLASS, LinearModel
 from maxmargin.typing import FloatMatrix, IntVector
 
-HOMES = {
-    "SVC": "maxmargin.estimators.svc",
-    "NuSVC": "maxmargin.estimators.svc",
-    "SVR": "maxmargin.estimators.svr",
-    "NuSVR": "maxmargin.estimators.svr",
-    "OneClassSVM": "maxmargin.estimators.one_class",
-    "LinearSVC": "maxmargin.estimators.linear",
-    "LinearSVR": "maxmargin.estimators.linear",
-    "LinearOneClassSVM": "maxmargin.estimators.linear_one_class",
-    "LogisticRegression": "maxmargin.estimators.logistic",
-}
 MACHINES = {
     "SVC": "c_svc",
     "NuSVC": "nu_svc",
@@ -58,8 +47,7 @@ LINEAR_WORDS: dict[str, tuple[str, dict[str, Any]]] = {
     "L2R_L1LOSS_SVR_DUAL": ("LinearSVR", {"loss": "epsilon_insensitive"}),
     ONE_CLASS: ("LinearOneClassSVM", {}),
 }
-
-
+NAMES = {*MACHINES, *(name for name, _ in LINEAR_WORDS.values())}
 LOSSES = {
     ("hinge", "l2"): "L2R_L1LOSS_SVC_DUAL",
     ("squared_hinge", "l2"): "L2R_L2LOSS_SVC",
@@ -72,14 +60,14 @@ LOSSES = {
 def name_of(estimator: Any) -> str:
     """Which of our estimators it is, or is derived from."""
     for kind in type(estimator).__mro__:
-        if HOMES.get(kind.__name__) == kind.__module__:
+        if kind.__name__ in NAMES and kind is class_named(kind.__name__):
             return kind.__name__
     raise ModelFormatError(f"{type(estimator).__name__} is no estimator of maxmargin.")
 
 
 def class_named(name: str) -> Any:
     """One of our estimators."""
-    return getattr(import_module(HOMES[name]), name)
+    return getattr(maxmargin, name)
 
 
 # From estimators to models.

@@ -19,13 +19,18 @@ from maxmargin.estimators.inputs import (
     check_training_set,
 )
 from maxmargin.estimators.parameters import LINEAR_RULES
-from maxmargin.models.linear import Hyperplanes, fit_one, linear_heights
+from maxmargin.models.linear import (
+    Hyperplanes,
+    check_size,
+    check_targets,
+    check_weights,
+    cost_of,
+    fit_one,
+    linear_heights,
+)
 from maxmargin.problems.linear import LinearProblem
 from maxmargin.solvers import Options, Status
 from maxmargin.typing import FloatMatrix, FloatVector
-
-LARGEST_NORM = 1e150  # of a sample, squared: products of two must stay finite
-LARGEST_TARGET = 1e100  # its square, times C, must stay finite too
 
 
 class LinearMachine(BaseMachine):
@@ -51,7 +56,7 @@ class LinearMachine(BaseMachine):
         targets = self._check_targets(y, training)
         with one_blas_thread():
             design = Design(training.samples, bias, self._n_threads())
-            _check_size(design)
+            check_size(design)
             return self._solve(design, targets, training)
 
     def _solve(self, design: Design, targets: Any, training: TrainingSet) -> Any:
@@ -93,7 +98,7 @@ class LinearMachine(BaseMachine):
         self, design: Design, target: FloatVector, weight: FloatVector
     ) -> LinearProblem:
         words = self._words()
-        _check_targets(target)
+        check_targets(target)
         return LinearProblem(
             design=design,
             target=target,
@@ -105,14 +110,7 @@ class LinearMachine(BaseMachine):
 
     def _cost(self, weight: FloatVector) -> FloatVector:
         """C times the weights, which must not have become 0 or infinite."""
-        with np.errstate(over="ignore", under="ignore"):  # looked at next
-            cost = float(self.C) * weight
-        if not (cost.min() > 0.0 and cost.max() < np.inf):
-            raise InvalidInput(
-                f"C times the weights must be above 0 and finite in float64; C is "
-                f"{self.C:g}, weights range from {weight.min():g} to {weight.max():g}."
-            )
-        return cost
+        return cost_of(float(self.C), weight)
 
     def _options(self, training: TrainingSet) -> Options:
         """The solver's options; without a random_state the seed is 0."""
@@ -130,11 +128,7 @@ class LinearMachine(BaseMachine):
     ) -> dict[str, Any]:
         """All that the fitted linear machines have in common."""
         solutions = planes.solutions
-        if not (np.isfinite(planes.coef).all() and np.isfinite(planes.intercept).all()):
-            raise InvalidInput(
-                "The weights are not finite: the samples, the targets or C hold "
-                "values so large that sums overflow; scale them."
-            )
+        check_weights(planes.coef, planes.intercept)
         fitted = {
             "coef_": planes.coef,
             "intercept_": planes.intercept if self._bias() else 0.0,
@@ -181,19 +175,3 @@ class LinearMachine(BaseMachine):
                 "overflow; scale the features as for fit."
             )
         return heights
-
-
-def _check_size(design: Design) -> None:
-    if not design.squared_norms.max() <= LARGEST_NORM:
-        raise InvalidInput(
-            "Samples are too large for products of two of them to be finite in "
-            "float64. The input data may contain large values and need to be "
-            "preprocessed: scale the features."
-        )
-
-
-def _check_targets(target: FloatVector) -> None:
-    if not np.abs(target).max(initial=0.0) <= LARGEST_TARGET:
-        raise InvalidInput(
-            "Targets are too large for their squares to be finite in float64: scale y."
-        )

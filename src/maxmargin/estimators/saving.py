@@ -11,9 +11,9 @@ import scipy.sparse as sp
 
 from maxmargin.errors import ModelFormatError
 from maxmargin.estimators.as_model import (
-    HOMES,
     LINEAR_WORDS,
     MACHINES,
+    NAMES,
     as_estimator,
     as_model,
     class_named,
@@ -25,6 +25,7 @@ from maxmargin.estimators.as_model import (
 from maxmargin.interop.files import Content, PathLike, Source, read_content
 from maxmargin.interop.model_files import (
     Form,
+    check_width,
     form_for,
     form_of,
     read_model,
@@ -94,6 +95,7 @@ def load(path: Source, *, n_features: int | None = None) -> Any:
     if form_of(content) is not Form.NATIVE:
         return as_estimator(read_model(content, n_features=n_features))
     saved = load_with_notes(content)
+    check_width(saved.model, n_features, content)
     if "estimator" not in saved.notes:
         refuse_scaling(saved, content)
         return as_estimator(saved.model)
@@ -177,7 +179,7 @@ def _as_note(owner: str, key: str, value: Any) -> Any:
 def _restored(saved: Saved, content: Content) -> Any:
     notes = saved.notes
     name = notes.get("estimator")
-    if not isinstance(name, str) or name not in HOMES:
+    if not isinstance(name, str) or name not in NAMES:
         content.fail("the file names no estimator of maxmargin.")
     is_kernel = isinstance(saved.model, KernelModel)
     if is_kernel != (name in MACHINES) or (

@@ -11,7 +11,8 @@ from maxmargin.models.kernel_model import MACHINES, KernelModel
 from maxmargin.models.linear_model import ONE_CLASS, SOLVERS, LinearModel
 
 LARGEST_LABEL = 2**31 - 1  # what the other programs can hold
-N_MARKS = 10
+N_MARKS = 10  # of a one-class machine's densities
+LARGEST_DEGREE = 10_000
 
 
 class _Judge:
@@ -98,7 +99,8 @@ def _check_kernel(judge: _Judge, model: KernelModel) -> None:
     gamma = getattr(kernel, "gamma", 0.0)
     judge.require(gamma >= 0.0, f"gamma must be 0 or above, got {gamma:g}")
     if isinstance(kernel, Polynomial):
-        judge.require(0 <= kernel.degree <= 10_000, "degree must be 0 to 10000")
+        is_usable = 0 <= kernel.degree <= LARGEST_DEGREE
+        judge.require(is_usable, f"degree must be 0 to {LARGEST_DEGREE}")
 
 
 def _check_support(judge: _Judge, model: KernelModel) -> None:

@@ -1,5 +1,6 @@
 """How good are predictions? As LIBSVM and LIBLINEAR count."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -55,12 +56,21 @@ def regression_lines(scores: Scores) -> list[str]:
     ]
 
 
-def cross_validation_lines(scores: Scores, *, is_regression: bool) -> list[str]:
-    """What is said after cross-validation."""
-    if not is_regression:
-        return [f"Cross Validation Accuracy = {scores.accuracy:g}%"]
-    return [
-        f"Cross Validation Mean squared error = {scores.squared_error:g}",
-        "Cross Validation Squared correlation coefficient = "
-        f"{scores.squared_correlation:g}",
-    ]
+def judge_folds(
+    true: FloatVector,
+    predicted: FloatVector,
+    say: Callable[[str], object],
+    *,
+    is_regression: bool,
+) -> Scores:
+    """Score what cross-validation predicted, and say what LIBSVM says then."""
+    scores = score(true, predicted)
+    if is_regression:
+        say(f"Cross Validation Mean squared error = {scores.squared_error:g}")
+        say(
+            "Cross Validation Squared correlation coefficient = "
+            f"{scores.squared_correlation:g}"
+        )
+    else:
+        say(f"Cross Validation Accuracy = {scores.accuracy:g}%")
+    return scores

@@ -1,13 +1,11 @@
 """How are files read and written? Whole, or not at all."""
 
 import os
-import stat
-import tempfile
 from collections.abc import Iterable
-from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, NoReturn, TypeAlias
 
+from maxmargin.data.whole_files import whole_file
 from maxmargin.errors import ModelFormatError
 
 PathLike: TypeAlias = str | os.PathLike[str]
@@ -36,6 +34,11 @@ def read_content(source: Source) -> Content:
         return Content(bytes(source))
     if isinstance(source, str | os.PathLike):
         return Content(Path(source).read_bytes(), os.fspath(source))
+    if not hasattr(source, "read"):
+        raise TypeError(
+            "A model file is given as a path, as bytes or as a file open for reading, "
+            f"not as {type(source).__name__}."
+        )
     data = source.read()
     if not isinstance(data, bytes):
         raise TypeError(
@@ -48,43 +51,7 @@ def read_content(source: Source) -> Content:
 def write_atomically(path: PathLike, parts: Iterable[bytes]) -> None:
     """Write a file that is complete as soon as it can be seen.
 
-    The parts go to a new file in the same folder, which replaces `path` when it is
-    safely on disk. Whatever fails before leaves `path` as it was.
+    Whatever fails before leaves `path` as it was.
     """
-    target = Path(os.path.realpath(path))
-    if target.exists() and not target.is_file():  # a pipe or /dev/stdout
-        with target.open("wb") as out:
-            out.writelines(parts)
-        return
-    handle, name = tempfile.mkstemp(prefix=f".{target.name[:64]}.", dir=target.parent)
-    try:
-        with os.fdopen(handle, "wb") as out:
-            out.writelines(parts)
-            out.flush()
-            os.fsync(out.fileno())
-        os.chmod(name, _mode_of(target))
-        os.replace(name, target)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(name)
-        raise
-    _sync_folder(target.parent)
-
-
-def _mode_of(target: Path) -> int:
-    """The permissions of the file to be replaced, or those of any new file."""
-    with suppress(OSError):
-        return stat.S_IMODE(target.stat().st_mode)
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return 0o666 & ~mask
-
-
-def _sync_folder(folder: Path) -> None:
-    """The new name is safe only when its folder is; not every system can do this."""
-    with suppress(OSError, AttributeError):
-        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+    with whole_file(path) as out:
+        out.writelines(parts)

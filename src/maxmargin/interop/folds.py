@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from maxmargin.errors import InvalidInput
 from maxmargin.interop.c_rand import CRand
 from maxmargin.typing import IntVector
 
@@ -45,6 +46,8 @@ def _share(items: IntVector, fold: int, n_folds: int) -> IntVector:
 
 
 def _cut(order: IntVector, ends: list[int]) -> list[Fold]:
+    if len(order) < 2:
+        raise InvalidInput("Cross-validation needs two samples at least.")
     return [
         Fold(np.concatenate((order[:a], order[b:])), order[a:b])
         for a, b in pairwise(ends)

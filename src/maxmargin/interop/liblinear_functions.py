@@ -9,31 +9,24 @@ from typing import Any
 import numpy as np
 
 from maxmargin.errors import InvalidInput
-from maxmargin.interop.evaluation import (
-    classification_line,
-    cross_validation_lines,
-    regression_lines,
-    score,
-)
+from maxmargin.interop.evaluation import judge_folds
 from maxmargin.interop.liblinear_file import read_liblinear, write_liblinear
 from maxmargin.interop.liblinear_objects import model, parameter, problem
-from maxmargin.interop.liblinear_search import Best, find_parameters
+from maxmargin.interop.liblinear_search import find_parameters
 from maxmargin.interop.liblinear_training import (
     REGRESSORS,
     check_linear,
     cross_validate_linear,
     train_linear,
 )
-from maxmargin.interop.libsvm_functions import as_path, fill, is_data, list_functions
+from maxmargin.interop.libsvm_functions import as_path, fill, is_data
+from maxmargin.interop.libsvm_training import quiet
 from maxmargin.interop.nodes import refuse_pointers, samples_of
-from maxmargin.interop.option_strings import (
-    LinearOptions,
-    SolverType,
-    parse_predict_options,
-)
-from maxmargin.interop.predicting import Answers, answers_of_linear
+from maxmargin.interop.option_strings import LinearOptions, parse_predict_options
+from maxmargin.interop.predicting import Answers, Judged, answers_of_linear
 from maxmargin.interop.printing import printer
 from maxmargin.interop.samples import as_numbers, as_samples
+from maxmargin.interop.structures import CLibrary
 
 
 def train(arg1: Any, arg2: Any = None, arg3: Any = None, arg4: Any = None) -> Any:
@@ -80,14 +73,13 @@ def train(arg1: Any, arg2: Any = None, arg3: Any = None, arg4: Any = None) -> An
     say = printer(param.print_func)
     if param.flag_find_parameters:
         best = find_parameters(data, told, say)
-        print(_best_line(best, param.solver_type))
+        print(f"{best.line}\n")
         return tuple(best)
     if not param.flag_cross_validation:
         return model(train_linear(data, told, say).model, param)
-    scores = score(data.y, cross_validate_linear(data, told, say))
+    predicted = cross_validate_linear(data, told, say)
     is_regression = param.solver_type in REGRESSORS
-    for line in cross_validation_lines(scores, is_regression=is_regression):
-        print(line)
+    scores = judge_folds(data.y, predicted, print, is_regression=is_regression)
     return scores.squared_error if is_regression else scores.accuracy
 
 
@@ -101,20 +93,12 @@ def _asked(*args: Any) -> tuple[problem, parameter]:
         raise TypeError("Wrong types for the arguments")
     if is_data(third):
         return problem(first, second, third), parameter(fourth)
-    if not is_data(second):
+    if not is_data(second) and second not in ([], ()):
         raise TypeError("Wrong types for the arguments")
     return problem(first, second), parameter(third)
 
 
-def _best_line(best: Best, solver_type: int) -> str:
-    if solver_type == SolverType.L2R_L2LOSS_SVR:
-        return f"Best C = {best.C:g} Best p = {best.p:g}  CV MSE = {best.score:g}\n"
-    return f"Best C = {best.C:g}  CV accuracy = {100.0 * best.score:g}%\n"
-
-
-def predict(
-    y: Any, x: Any, m: model, options: Any = ""
-) -> tuple[list[float], tuple[float, float, float], list[list[float]]]:
+def predict(y: Any, x: Any, m: model, options: Any = "") -> Judged:
     """Predict samples with a model.
 
     Parameters
@@ -137,12 +121,8 @@ def predict(
     true = as_numbers(y, "y")
     wants = bool(told.probability)
     found = answers_of_linear(core, as_samples(x), has_probabilities=wants)
-    n = len(found.labels)
-    scores = score(true if len(true) else np.zeros(n), found.labels)
-    if not told.is_quiet:
-        lines = [classification_line(scores, n)]
-        print(*(regression_lines(scores) if core.is_regressor else lines), sep="\n")
-    return found.labels.tolist(), scores.plain(), found.values.tolist()
+    say = quiet if told.is_quiet else print
+    return found.judged(true, say, is_regression=core.is_regressor)
 
 
 def _core_of(m: Any) -> Any:
@@ -166,25 +146,14 @@ def save_model(model_file_name: Any, model: Any) -> None:
     write_liblinear(model_file_name, _core_of(model))
 
 
-class LibLinear:
-    """The C library's functions; models, problems and nodes take pointers' places."""
+class LibLinear(CLibrary):
+    """LIBLINEAR's."""
 
-    def __init__(self) -> None:
-        self._print_func: Any = None
-
-    def __getattr__(self, name: str) -> Any:
-        raise AttributeError(
-            f"maxmargin's facade of the C library liblinear has no {name!r}: there is "
-            "no shared library behind it. Known are "
-            + ", ".join(list_functions(type(self)))
-        )
+    _library = "liblinear"
 
     def set_print_string_function(self, print_func: Any) -> None:
         """Who hears the training of the functions below."""
         self._print_func = print_func
-
-    def _say(self, param: parameter) -> Any:
-        return printer(param.print_func or self._print_func)
 
     def train(self, prob: problem, param: parameter) -> model:
         told = self._told(prob, param)

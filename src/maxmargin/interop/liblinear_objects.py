@@ -9,16 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from maxmargin.errors import InvalidInput, NotAvailable
+from maxmargin.errors import InvalidInput
 from maxmargin.interop.libsvm_objects import nodes_of, sparse_rows
-from maxmargin.interop.nodes import Node, NodeArray, node_array, refuse_pointers
+from maxmargin.interop.nodes import Node, NodeArray, node_array
 from maxmargin.interop.option_strings import (
     LinearOptions,
     SolverType,
     parse_linear_options,
 )
 from maxmargin.interop.printing import print_null
-from maxmargin.interop.samples import DataSet, as_numbers, gather
+from maxmargin.interop.samples import DataSet, gather
+from maxmargin.interop.structures import LabelledSamples, TrainedModel, as_model
 from maxmargin.models.linear_model import ONE_CLASS, LinearModel
 from maxmargin.typing import FloatMatrix
 
@@ -41,7 +42,7 @@ def gen_feature_nodearray(
     return node_array(xi, feature_max, make=feature_node, n_ends=2)
 
 
-class problem:
+class problem(LabelledSamples):
     """Labels and samples: `problem(y, x, bias=-1)`, or with weights `problem(W, y, x)`.
 
     Parameters
@@ -62,10 +63,7 @@ class problem:
         data = gather(y, x, weight=weight)
         if data.first == 0:
             raise InvalidInput("Features are counted from 1, and one has index 0.")
-        self.X = data.X
-        self.l, self.n = len(data.y), data.largest
-        self.y: Any = data.y.tolist()
-        self.W: Any = None if data.weight is None else data.weight.tolist()
+        self._take(data)
         self.bias: float = -1
         self.set_bias(more[0] if more else bias)
 
@@ -90,16 +88,9 @@ class problem:
         return rows
 
     @property
-    def x_space(self) -> list[NodeArray]:
-        """The same: there is no other memory behind it."""
-        return self.x
-
-    @property
     def data(self) -> DataSet:
-        """What training needs; y may have been replaced by hand."""
-        y = as_numbers([self.y[i] for i in range(self.l)], "y")
-        weight = None if self.W is None else as_numbers(list(self.W), "W")
-        return DataSet(self.X, y, self.n - int(self.bias >= 0), weight)
+        """What training needs, without the constant feature."""
+        return super().data._replace(largest=self.n - int(self.bias >= 0))
 
 
 class parameter(LinearOptions):
@@ -132,11 +123,14 @@ class parameter(LinearOptions):
         return told
 
 
-class model:
+class model(TrainedModel):
     """A trained or loaded model, with LIBLINEAR's methods and fields.
 
     `core` is the model itself, a `LinearModel`.
     """
+
+    _trainers = "train or load_model"
+    core: LinearModel
 
     def __init__(
         self, core: LinearModel | None = None, param: parameter | None = None
@@ -145,27 +139,9 @@ class model:
         if core is not None:
             self.param = _parameter_of(core) if param is None else param
 
-    @property
-    def core(self) -> LinearModel:
-        if self._core is None:
-            raise InvalidInput(
-                "This model is empty: models come from train or load_model."
-            )
-        return self._core
-
     def get_nr_feature(self) -> int:
         """Without the constant one."""
         return self.core.n_features
-
-    def get_nr_class(self) -> int:
-        """2 where there are no classes."""
-        return self.core.n_classes
-
-    def get_labels(self) -> list[int]:
-        """The classes in the model's order; zeros where there are none."""
-        if self.core.classes is None:
-            return [0] * self.get_nr_class()
-        return [int(label) for label in self.core.classes]
 
     def get_decfun_coef(self, feat_idx: int, label_idx: int = 0) -> float:
         """The weight of a feature (from 1) for a class; 0 where there is none."""
@@ -222,10 +198,6 @@ class model:
     # The fields of the structure.
 
     @property
-    def nr_class(self) -> int:
-        return self.get_nr_class()
-
-    @property
     def nr_feature(self) -> int:
         return self.get_nr_feature()
 
@@ -242,22 +214,10 @@ class model:
         """Weights, all classes' of a feature together, the constant one's last."""
         return _table(self.core).T.ravel().tolist()
 
-    @property
-    def label(self) -> list[int] | None:
-        return None if self.core.classes is None else self.get_labels()
-
 
 def toPyModel(model_ptr: Any) -> model:
     """What liblinear.train returns is a model already."""
-    if isinstance(model_ptr, model):
-        return model_ptr
-    refuse_pointers(model_ptr)
-    if model_ptr is None:
-        raise ValueError("Null pointer")
-    raise NotAvailable(
-        f"A {type(model_ptr).__name__} is not a model of liblinear.train: there are no "
-        "C structures here to convert."
-    )
+    return as_model(model_ptr, model, "liblinear.train")
 
 
 def _table(core: LinearModel) -> FloatMatrix:

@@ -18,11 +18,11 @@ from maxmargin.interop.c_rand import PROCESS, CRand
 from maxmargin.interop.folds import Fold
 from maxmargin.interop.liblinear_steps import Steps
 from maxmargin.interop.liblinear_training import linear_folds, spec_of, training_of
-from maxmargin.interop.libsvm_training import Pace, Say, quiet
+from maxmargin.interop.libsvm_training import Pace, Say, complain, quiet
 from maxmargin.interop.option_strings import LinearOptions, SolverType
 from maxmargin.interop.samples import DataSet
 from maxmargin.models.fit_linear import fit_linear_model, weights_of
-from maxmargin.solvers import Options
+from maxmargin.solvers import Options, Status
 from maxmargin.typing import FloatMatrix, FloatVector
 
 Start = FloatMatrix | None  # a row per hyperplane
@@ -42,6 +42,13 @@ class Best(NamedTuple):
     C: float
     p: float
     score: float  # share of correct ones, or mean squared error
+
+    @property
+    def line(self) -> str:
+        """What LIBLINEAR prints."""
+        if self.p < 0.0:
+            return f"Best C = {self.C:g}  CV accuracy = {100.0 * self.score:g}%"
+        return f"Best C = {self.C:g} Best p = {self.p:g}  CV MSE = {self.score:g}"
 
 
 def find_parameters(
@@ -63,6 +70,8 @@ def find_parameters(
         found = _walk(path, first, say)
         if found.score < best.score:
             best = found._replace(p=p)
+        if pace.is_over():
+            break
     return best
 
 
@@ -99,6 +108,9 @@ def _walk(path: _Path, first: float, say: Say) -> Best:
         ]
         steps = run_all(tasks, path.pace.threads)
         rate = _rate(path, steps)
+        if path.pace.is_over():
+            complain(f"WARNING: {Status.TIME_LIMIT.value}")
+            return best if starts[0] is not None else best._replace(score=rate)
         is_better = rate < best.score if path.is_regression else rate > best.score
         best = Best(C, -1.0, rate) if is_better else best
         say(_line(path, C, rate))

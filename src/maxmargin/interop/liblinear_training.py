@@ -38,7 +38,7 @@ from maxmargin.models.fit_linear import (
     weights_of,
 )
 from maxmargin.models.linear_model import LinearModel
-from maxmargin.solvers import Options
+from maxmargin.solvers import Options, Status
 from maxmargin.typing import FloatMatrix, FloatVector
 
 REGRESSORS = (
@@ -132,6 +132,8 @@ def train_from(
         model, found = fit_linear_model(
             spec, training, options, pace.threads, steps.solve
         )
+        if any(each.solution.status is Status.TIME_LIMIT for each in found):
+            warn_unless_converged(Status.TIME_LIMIT)  # the steps tell the rest
         return TrainedLinear(model, found), steps.report
     model, found = fit_linear_model(spec, training, options, pace.threads)
     if told.solver_type == SolverType.ONECLASS_SVM:

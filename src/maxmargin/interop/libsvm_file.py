@@ -13,7 +13,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxmargin.errors import ModelFormatError
-from maxmargin.interop.checks import check_kernel_model, whole_labels
+from maxmargin.interop.checks import (
+    LARGEST_DEGREE,
+    N_MARKS,
+    check_kernel_model,
+    whole_labels,
+)
 from maxmargin.interop.files import (
     Content,
     PathLike,
@@ -51,8 +56,6 @@ KEYS = (
     "nr_sv",
 )
 END = b"SV"
-LARGEST_DEGREE = 10_000
-N_MARKS = 10
 LIBSVM_DIGITS = 8
 ALL_DIGITS = 17
 BLOCK = 4096  # support vectors formatted at a time
@@ -228,6 +231,10 @@ def write_libsvm(
     ModelFormatError
         LIBSVM has no such kernel, or labels are not whole numbers.
     """
+    if not (isinstance(digits, int) and 1 <= digits <= ALL_DIGITS):
+        raise ModelFormatError(
+            f"digits must be a whole number from 1 to {ALL_DIGITS}, got {digits!r}."
+        )
     write_atomically(path, libsvm_text(model, digits=digits))
 
 

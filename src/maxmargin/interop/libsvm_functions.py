@@ -11,26 +11,23 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxmargin.errors import InvalidInput
-from maxmargin.interop.evaluation import (
-    classification_line,
-    cross_validation_lines,
-    regression_lines,
-    score,
-)
+from maxmargin.interop.evaluation import judge_folds
 from maxmargin.interop.libsvm_file import read_libsvm, write_libsvm
 from maxmargin.interop.libsvm_objects import svm_model, svm_parameter, svm_problem
 from maxmargin.interop.libsvm_training import (
     REGRESSORS,
     check_svm,
     cross_validate_svm,
+    quiet,
     serial_numbers,
     train_svm,
 )
 from maxmargin.interop.nodes import refuse_pointers, samples_of
 from maxmargin.interop.option_strings import KernelType, parse_predict_options
-from maxmargin.interop.predicting import Answers, answers_of_svm
+from maxmargin.interop.predicting import Answers, Judged, answers_of_svm
 from maxmargin.interop.printing import printer
 from maxmargin.interop.samples import DataSet, as_numbers, as_samples
+from maxmargin.interop.structures import CLibrary
 
 
 def svm_train(arg1: Any, arg2: Any = None, arg3: Any = None, arg4: Any = None) -> Any:
@@ -86,10 +83,8 @@ def svm_train(arg1: Any, arg2: Any = None, arg3: Any = None, arg4: Any = None) -
         trained = train_svm(data, param.plain(), say)
         return svm_model(trained.model, param, trained.support, prob)
     predicted = cross_validate_svm(data, param.plain(), say)
-    scores = score(data.y, predicted)
     is_regression = param.svm_type in REGRESSORS
-    for line in cross_validation_lines(scores, is_regression=is_regression):
-        print(line)
+    scores = judge_folds(data.y, predicted, print, is_regression=is_regression)
     return scores.squared_error if is_regression else scores.accuracy
 
 
@@ -105,7 +100,7 @@ def _asked(*args: Any) -> tuple[svm_problem, svm_parameter]:
     options = third
     if is_data(third):
         columns, options = (first, second, third), fourth
-    elif not is_data(second):
+    elif not is_data(second) and second not in ([], ()):
         raise TypeError("Wrong types for the arguments")
     param = svm_parameter(options)
     is_kernel = param.kernel_type == KernelType.PRECOMPUTED
@@ -118,12 +113,10 @@ def is_data(given: Any) -> bool:
         return True
     if not isinstance(given, list | tuple):
         return False
-    return not (given and all(isinstance(word, str) for word in given))
+    return bool(given) and not isinstance(given[0], str)
 
 
-def svm_predict(
-    y: Any, x: Any, m: svm_model, options: Any = ""
-) -> tuple[list[float], tuple[float, float, float], list[list[float]]]:
+def svm_predict(y: Any, x: Any, m: svm_model, options: Any = "") -> Judged:
     """Predict samples with a model.
 
     Parameters
@@ -145,7 +138,7 @@ def svm_predict(
     core = _core_of(m)
     true = as_numbers(y, "y")
     samples = as_samples(x, is_kernel=core.kernel is None)
-    say = _silence if told.is_quiet else print
+    say = quiet if told.is_quiet else print
     if told.probability and not core.has_probabilities:
         raise InvalidInput("Model does not support probabiliy estimates")
     if told.probability and core.is_regressor:
@@ -157,15 +150,7 @@ def svm_predict(
         say("Model supports probability estimates, but disabled in predicton.")
     wants = bool(told.probability)
     found = answers_of_svm(core, samples, has_probabilities=wants)
-    scores = score(true if len(true) else np.zeros(len(found.labels)), found.labels)
-    lines = [classification_line(scores, len(found.labels))]
-    for line in regression_lines(scores) if core.is_regressor else lines:
-        say(line)
-    return found.labels.tolist(), scores.plain(), found.values.tolist()
-
-
-def _silence(text: str) -> None:
-    return
+    return found.judged(true, say, is_regression=core.is_regressor)
 
 
 def _core_of(m: Any) -> Any:
@@ -189,18 +174,10 @@ def svm_save_model(model_file_name: Any, model: svm_model) -> None:
     write_libsvm(model_file_name, _core_of(model))
 
 
-class LibSvm:
-    """The C library's functions; models, problems and nodes take pointers' places."""
+class LibSvm(CLibrary):
+    """LIBSVM's."""
 
-    def __init__(self) -> None:
-        self._print_func: Any = None
-
-    def __getattr__(self, name: str) -> Any:
-        raise AttributeError(
-            f"maxmargin's facade of the C library libsvm has no {name!r}: there is no "
-            "shared library behind it. Known are "
-            + ", ".join(list_functions(type(self)))
-        )
+    _library = "libsvm"
 
     def svm_set_print_string_function(self, print_func: Any) -> None:
         """Who hears the training of `svm_train` and `svm_cross_validation` below."""
@@ -208,8 +185,8 @@ class LibSvm:
 
     def svm_train(self, prob: svm_problem, param: svm_parameter) -> svm_model:
         refuse_pointers(prob, param)
-        say = printer(param.print_func or self._print_func)
-        trained = train_svm(self._data(prob, param), param.plain(), say)
+        data, say = self._data(prob, param), self._say(param)
+        trained = train_svm(data, param.plain(), say)
         return svm_model(trained.model, param, trained.support, prob)
 
     def svm_cross_validation(
@@ -218,8 +195,8 @@ class LibSvm:
         refuse_pointers(prob, param, target)
         told = param.plain()
         told.nr_fold = int(nr_fold)
-        say = printer(param.print_func or self._print_func)
-        fill(target, cross_validate_svm(self._data(prob, param), told, say))
+        data, say = self._data(prob, param), self._say(param)
+        fill(target, cross_validate_svm(data, told, say))
 
     def _data(self, prob: svm_problem, param: svm_parameter) -> DataSet:
         """Here gamma 0 is 0, not 1 / number of features: as if there were none."""
@@ -311,11 +288,6 @@ def fill(target: Any, values: Any) -> None:
 def as_path(name: Any) -> Path:
     """C functions are given bytes."""
     return Path(name.decode() if isinstance(name, bytes) else name)
-
-
-def list_functions(kind: type) -> list[str]:
-    """The public names of a facade."""
-    return [name for name in vars(kind) if not name.startswith("_")]
 
 
 libsvm = LibSvm()

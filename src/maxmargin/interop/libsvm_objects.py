@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from maxmargin.errors import InvalidInput, NotAvailable
+from maxmargin.errors import InvalidInput
 from maxmargin.interop.common import rows_as_dicts
-from maxmargin.interop.nodes import Node, NodeArray, node_array, refuse_pointers
+from maxmargin.interop.nodes import Node, NodeArray, node_array
 from maxmargin.interop.option_strings import (
     KernelType,
     SvmOptions,
@@ -21,7 +21,8 @@ from maxmargin.interop.option_strings import (
     parse_svm_options,
 )
 from maxmargin.interop.printing import print_null
-from maxmargin.interop.samples import DataSet, as_numbers, gather
+from maxmargin.interop.samples import gather
+from maxmargin.interop.structures import LabelledSamples, TrainedModel, as_model
 from maxmargin.models.kernel_model import KernelModel
 
 NAMES = [
@@ -49,7 +50,7 @@ def gen_svm_nodearray(
     return node_array(xi, feature_max, is_kernel=isKernel, make=svm_node)
 
 
-class svm_problem:
+class svm_problem(LabelledSamples):
     """Labels and samples: `svm_problem(y, x)`, or with weights `svm_problem(W, y, x)`.
 
     Parameters
@@ -70,27 +71,12 @@ class svm_problem:
         is_kernel = bool(more[0]) if more else bool(isKernel)
         data = gather(y, x, is_kernel=is_kernel, weight=weight)
         self.is_kernel = is_kernel
-        self.X, self.first = data.X, data.first
-        self.l, self.n = len(data.y), data.largest
-        self.y: Any = data.y.tolist()
-        self.W: Any = None if data.weight is None else data.weight.tolist()
+        self._take(data)
 
     @property
     def x(self) -> list[NodeArray]:
         """The samples as lists of nodes."""
         return [nodes_of(row) for row in sparse_rows(self.X, self.first)]
-
-    @property
-    def x_space(self) -> list[NodeArray]:
-        """The same: there is no other memory behind it."""
-        return self.x
-
-    @property
-    def data(self) -> DataSet:
-        """What training needs; y may have been replaced by hand."""
-        y = as_numbers([self.y[i] for i in range(self.l)], "y")
-        weight = None if self.W is None else as_numbers(list(self.W), "W")
-        return DataSet(self.X, y, self.n, weight, self.first)
 
 
 class svm_parameter(SvmOptions):
@@ -121,11 +107,14 @@ class svm_parameter(SvmOptions):
         return SvmOptions(**{f.name: getattr(self, f.name) for f in fields(SvmOptions)})
 
 
-class svm_model:
+class svm_model(TrainedModel):
     """A trained or loaded model, with LIBSVM's methods and fields.
 
     `core` is the model itself, a `KernelModel`.
     """
+
+    _trainers = "svm_train or svm_load_model"
+    core: KernelModel
 
     def __init__(
         self,
@@ -138,21 +127,9 @@ class svm_model:
         if core is not None:
             self.param = _parameter_of(core) if param is None else param
 
-    @property
-    def core(self) -> KernelModel:
-        if self._core is None:
-            raise InvalidInput(
-                "This svm_model is empty: models come from svm_train or svm_load_model."
-            )
-        return self._core
-
     def get_svm_type(self) -> int:
         """0 to 4, as in svm_forms."""
         return TYPES[self.core.machine]
-
-    def get_nr_class(self) -> int:
-        """2 where there are no classes."""
-        return self.core.n_classes
 
     def get_svr_probability(self) -> float:
         """The scale of a regression's errors, 0 where it is not known."""
@@ -163,12 +140,6 @@ class svm_model:
             file=sys.stderr,
         )
         return 0.0
-
-    def get_labels(self) -> list[int]:
-        """The classes in the model's order; zeros where there are none."""
-        if self.core.classes is None:
-            return [0] * self.get_nr_class()
-        return [int(label) for label in self.core.classes]
 
     def get_sv_indices(self) -> list[int]:
         """Where the support vectors were in the training set, from 1.
@@ -204,10 +175,6 @@ class svm_model:
     # The fields of the structure.
 
     @property
-    def nr_class(self) -> int:
-        return self.get_nr_class()
-
-    @property
     def l(self) -> int:  # noqa: E743
         return self.get_nr_sv()
 
@@ -241,10 +208,6 @@ class svm_model:
         return self.get_sv_indices()
 
     @property
-    def label(self) -> list[int] | None:
-        return None if self.core.classes is None else self.get_labels()
-
-    @property
     def nSV(self) -> list[int] | None:
         counts = self.core.n_support
         return None if counts is None else [int(n) for n in counts]
@@ -252,15 +215,7 @@ class svm_model:
 
 def toPyModel(model_ptr: Any) -> svm_model:
     """What libsvm.svm_train returns is a model already."""
-    if isinstance(model_ptr, svm_model):
-        return model_ptr
-    refuse_pointers(model_ptr)
-    if model_ptr is None:
-        raise ValueError("Null pointer")
-    raise NotAvailable(
-        f"A {type(model_ptr).__name__} is not a model of libsvm.svm_train: there are "
-        "no C structures here to convert."
-    )
+    return as_model(model_ptr, svm_model, "libsvm.svm_train")
 
 
 def _parameter_of(core: KernelModel) -> svm_parameter:

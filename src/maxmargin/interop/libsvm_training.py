@@ -1,6 +1,8 @@
 """What does LIBSVM do with samples and options, and what does it say meanwhile?"""
 
+import math
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -25,7 +27,7 @@ from maxmargin.models.fit_kernel import (
     KernelSpec,
     fit_kernel_model,
 )
-from maxmargin.models.kernel_model import KernelModel
+from maxmargin.models.kernel_model import KernelModel, dense_columns
 from maxmargin.solvers import Options, Progress, Status
 from maxmargin.typing import FloatMatrix, FloatVector, IntVector
 
@@ -41,6 +43,7 @@ REGRESSORS = (SvmType.EPSILON_SVR, SvmType.NU_SVR)
 WITH_C = (SvmType.C_SVC, SvmType.EPSILON_SVR, SvmType.NU_SVR)
 WITH_NU = (SvmType.NU_SVC, SvmType.ONE_CLASS, SvmType.NU_SVR)
 WITH_GAMMA = (KernelType.POLY, KernelType.RBF, KernelType.SIGMOID)
+LARGEST_CACHE = 2.0**40  # MB: more bytes than 64 bits can count
 DEFAULT_CACHE = 100.0  # LIBSVM's; where it was not changed, ours is as large as fits
 
 Say = Callable[[str], object]
@@ -58,6 +61,12 @@ class Pace:
     @property
     def threads(self) -> int:
         return count_cores() if self.n_threads is None else self.n_threads
+
+    def is_over(self) -> bool:
+        """Whether the limit has passed."""
+        if self.time_limit is None or self.started is None:
+            return False
+        return time.monotonic() - self.started > self.time_limit
 
 
 class Trained(NamedTuple):
@@ -113,6 +122,11 @@ def check_svm(data: DataSet, told: SvmOptions) -> str | None:
         (told.svm_type == SvmType.EPSILON_SVR and not told.p >= 0.0, "p < 0"),
         (told.shrinking not in (0, 1), "shrinking != 0 and shrinking != 1"),
         (told.probability not in (0, 1), "probability != 0 and probability != 1"),
+        (
+            not all(map(math.isfinite, (told.gamma, told.coef0, told.p, told.eps))),
+            "gamma, coef0, p and eps must be finite",
+        ),
+        (told.cache_size > LARGEST_CACHE, f"cache_size > {LARGEST_CACHE:g} MB"),
     ]
     complaint = next((words for is_wrong, words in tests if is_wrong), None)
     if complaint is None and told.svm_type == SvmType.NU_SVC:
@@ -179,7 +193,7 @@ def _state(data: DataSet, told: SvmOptions) -> _Problem:
     serial = None
     if told.kernel_type == KernelType.PRECOMPUTED:
         serial = serial_numbers(X, data.largest)
-        X = _dense(X)[:, serial + 1]
+        X = dense_columns(X, serial + 1)
     target: Labels | FloatVector | None = y
     per_class = np.ones(1)
     if told.svm_type in CLASSIFIERS:
@@ -230,9 +244,9 @@ def serial_numbers(X: Any, largest: int) -> IntVector:
     return numbers.astype(np.intp) - 1
 
 
-def kernel_columns(X: Any) -> FloatMatrix:
+def kernel_columns(X: Any) -> Any:
     """Rows of a precomputed kernel without the numbers of their samples."""
-    return _dense(X)[:, 1:]
+    return X[:, 1:]
 
 
 def _dense(X: Any) -> FloatMatrix:

@@ -78,11 +78,20 @@ def read_model(source: Source, *, n_features: int | None = None) -> Model:
     """
     content = read_content(source)
     form = form_of(content)
-    if form is Form.NATIVE:
-        return load(content)
-    if form is Form.LIBLINEAR:
-        return read_liblinear(content)
-    return read_libsvm(content, n_features=n_features)
+    if form is Form.LIBSVM:
+        return read_libsvm(content, n_features=n_features)
+    model = load(content) if form is Form.NATIVE else read_liblinear(content)
+    check_width(model, n_features, content)
+    return model
+
+
+def check_width(model: Model, n_features: int | None, content: Content) -> None:
+    """Refuse a number of features that is not the file's own."""
+    if n_features is not None and n_features != model.n_features:
+        content.fail(
+            f"the model has {model.n_features} features, but n_features={n_features}: "
+            "leave it out."
+        )
 
 
 def write_model(
@@ -107,6 +116,6 @@ def write_model(
 
         write_onnx(path, model)
     elif isinstance(model, KernelModel):
-        write_libsvm(path, model, digits=digits or LIBSVM_DIGITS)
+        write_libsvm(path, model, digits=LIBSVM_DIGITS if digits is None else digits)
     else:
         write_liblinear(path, model)

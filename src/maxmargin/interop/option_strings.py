@@ -232,7 +232,8 @@ def _value(flag: str, word: str | None, kind: Callable[[str], Any], name: str) -
     try:
         return kind(word)
     except ValueError as error:
-        hint = UNKNOWN.get(name, f"{flag} takes a number")
+        a_number = "a whole number" if kind is int else "a number"
+        hint = UNKNOWN.get(name, f"{flag} takes {a_number}")
         raise InvalidInput(f"Wrong options: {hint}, got {word!r}.") from error
 
 

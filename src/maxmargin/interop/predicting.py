@@ -6,11 +6,14 @@ import numpy as np
 
 from maxmargin._threads import count_cores
 from maxmargin.errors import InvalidInput
-from maxmargin.interop.libsvm_training import kernel_columns
+from maxmargin.interop.evaluation import classification_line, regression_lines, score
+from maxmargin.interop.libsvm_training import Say, kernel_columns
 from maxmargin.interop.samples import Samples, aligned
 from maxmargin.models.kernel_model import KernelModel
 from maxmargin.models.linear_model import LinearModel
 from maxmargin.typing import FloatMatrix, FloatVector
+
+Judged = tuple[list[float], tuple[float, float, float], list[list[float]]]
 
 
 class Answers(NamedTuple):
@@ -18,6 +21,20 @@ class Answers(NamedTuple):
 
     labels: FloatVector
     values: FloatMatrix
+
+    def judged(self, true: FloatVector, say: Say, *, is_regression: bool) -> Judged:
+        """As svm_predict returns them, with scores, which are told first.
+
+        Without true labels all of them are taken to be 0, as in LIBSVM.
+        """
+        n = len(self.labels)
+        scores = score(true if len(true) else np.zeros(n), self.labels)
+        if is_regression:
+            for line in regression_lines(scores):
+                say(line)
+        else:
+            say(classification_line(scores, n))
+        return self.labels.tolist(), scores.plain(), self.values.tolist()
 
 
 def answers_of_svm(

@@ -196,6 +196,8 @@ def aligned(samples: Samples, first: int, width: int) -> Any:
     X = sp.csr_matrix(samples.X)
     if first == 0:
         return sp.hstack([sp.csr_matrix((X.shape[0], 1)), X]).tocsr()
+    if not (X.indices == 0).any():
+        return X[:, 1:]
     gap = sp.csr_matrix((X.shape[0], max(0, width + 1 - X.shape[1])))
     return sp.hstack([X[:, 1:], gap, X[:, :1]]).tocsr()
 

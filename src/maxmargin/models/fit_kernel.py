@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 from maxmargin._threads import count_cores, one_blas_thread
 from maxmargin.data.labels import Labels
@@ -17,7 +18,7 @@ from maxmargin.errors import InvalidInput
 from maxmargin.kernels.functions import Kernel
 from maxmargin.kernels.gram import Gram, MatrixGram, VectorGram, check_symmetric
 from maxmargin.kernels.memory import forget_spares
-from maxmargin.models.kernel_model import KernelModel
+from maxmargin.models.kernel_model import MANY_COLUMNS, KernelModel, pick_columns
 from maxmargin.models.machine import Machine, fit_decision, fit_margin, fit_tube
 from maxmargin.models.multiclass import fit_pairs
 from maxmargin.problems import epsilon_svr, nu_svr, one_class
@@ -80,6 +81,8 @@ def fit_kernel_model(
 
 def _gram(kernel: Kernel | None, X: Any, n_threads: int) -> Gram:
     if kernel is not None:
+        if sp.issparse(X) and X.shape[1] > max(MANY_COLUMNS, X.nnz):
+            X, _ = pick_columns(X, np.unique(X.indices))  # the others are empty
         return VectorGram(kernel, as_rows(X), n_threads)
     check_symmetric(X)
     return MatrixGram(X)

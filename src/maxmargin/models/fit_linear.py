@@ -16,6 +16,7 @@ from maxmargin._threads import one_blas_thread, run_all
 from maxmargin.data.design import Design
 from maxmargin.data.labels import Labels
 from maxmargin.errors import InvalidInput
+from maxmargin.models.linear import check_size, check_targets, check_weights, cost_of
 from maxmargin.models.linear_model import LinearModel
 from maxmargin.problems.crammer_singer import CrammerSingerProblem
 from maxmargin.problems.linear import LinearProblem, Loss
@@ -42,8 +43,6 @@ LOSSES = {
 SPARSE = frozenset({"L1R_L2LOSS_SVC", "L1R_LR"})  # whose penalty is the sum of sizes
 JOINT = "MCSVM_CS"
 ONE_CLASS_BIAS = 1.0  # of the constant feature whose weight is -rho
-LARGEST_NORM = 1e150  # of a sample, squared: products of two must stay finite
-LARGEST_TARGET = 1e100  # its square, times C, must stay finite too
 
 
 class LinearSpec(NamedTuple):
@@ -106,7 +105,7 @@ def fit_linear_model(
 
 def _design(spec: LinearSpec, training: LinearSet, n_threads: int) -> Design:
     design = Design(training.X, _constant(spec), n_threads)
-    _check_sizes(design, training.target)
+    check_size(design)
     return design
 
 
@@ -124,7 +123,7 @@ def _problems(
     base = LinearProblem(
         design=design,
         target=np.ones(design.n),
-        cost=_checked(spec.C * training.weight),
+        cost=cost_of(spec.C, training.weight),
         loss=LOSSES[spec.solver],
         epsilon=spec.epsilon,
         is_intercept_free=spec.is_bias_free and design.bias != 0.0,
@@ -136,18 +135,17 @@ def _problems(
     if base.loss.is_regression:
         if not isinstance(training.target, np.ndarray):
             raise InvalidInput("A regression needs a number for every sample: pass y.")
+        check_targets(training.target)
         return [base._replace(target=training.target)]
     labels, weight = _labels(training), _class_weights(training)
     firsts = [0] if labels.n_classes == 2 else range(labels.n_classes)
     other = weight[1] if labels.n_classes == 2 else 1.0
-    return [_against(base, labels.code == k, weight[k], other) for k in firsts]
-
-
-def _against(
-    base: LinearProblem, is_positive: Any, own: float, other: float
-) -> LinearProblem:
-    cost = _checked(base.cost * np.where(is_positive, own, other))
-    return base._replace(target=np.where(is_positive, 1.0, -1.0), cost=cost)
+    problems = []
+    for k in firsts:
+        is_own = labels.code == k
+        cost = cost_of(spec.C, training.weight * np.where(is_own, weight[k], other))
+        problems.append(base._replace(target=np.where(is_own, 1.0, -1.0), cost=cost))
+    return problems
 
 
 def _solve(
@@ -172,7 +170,7 @@ def _solve_joint(
             "samples are of one."
         )
     weight = _class_weights(training)[labels.code]
-    cost = _checked(spec.C * training.weight * weight)
+    cost = cost_of(spec.C, training.weight * weight)
     problem = CrammerSingerProblem(design, labels.code, cost, labels.n_classes)
     return solve_crammer_singer(problem, options)
 
@@ -182,11 +180,7 @@ def _read(
 ) -> LinearModel:
     weights = np.concatenate([weights_of(each) for each in found])
     weights = weights.reshape(n_planes, -1)
-    if not np.isfinite(weights).all():
-        raise InvalidInput(
-            "The weights are not finite: the samples, the targets or C hold values so "
-            "large that sums overflow; scale them."
-        )
+    check_weights(weights)
     n_features = training.X.shape[1]
     at_end = weights[:, n_features:].sum(axis=1)  # none, or the constant feature's
     is_one_class = spec.solver == "ONECLASS_SVM"
@@ -219,26 +213,3 @@ def _class_weights(training: LinearSet) -> FloatVector:
     if training.class_weight is None:
         return np.ones(_labels(training).n_classes)
     return training.class_weight
-
-
-def _checked(cost: FloatVector) -> FloatVector:
-    """C times the weights, which must not have become 0 or infinite."""
-    if not (cost.min() > 0.0 and cost.max() < np.inf):
-        raise InvalidInput(
-            "C times the weights must be above 0 and finite in float64; they range "
-            f"from {cost.min():g} to {cost.max():g}."
-        )
-    return cost
-
-
-def _check_sizes(design: Design, target: Any) -> None:
-    if not design.squared_norms.max() <= LARGEST_NORM:
-        raise InvalidInput(
-            "Samples are too large for products of two of them to be finite in "
-            "float64: scale the features."
-        )
-    is_number = isinstance(target, np.ndarray)
-    if is_number and not np.abs(target).max(initial=0.0) <= LARGEST_TARGET:
-        raise InvalidInput(
-            "Targets are too large for their squares to be finite in float64: scale y."
-        )

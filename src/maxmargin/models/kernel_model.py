@@ -150,14 +150,15 @@ class KernelModel:
 
     def _sums_of_matrix(self, X: Any, parts: Any) -> list[FloatMatrix]:
         assert self.support_index is not None
-        K = _as_floats(X.toarray() if sp.issparse(X) else X)
+        K = _canonical(X) if sp.issparse(X) else _as_floats(X)
         needed = int(self.support_index.max(initial=-1)) + 1
         if K.shape[1] < needed:
             raise InvalidInput(
                 f"X has {K.shape[1]} columns, but this model's kernel is precomputed "
                 f"and needs that with at least {needed} training samples."
             )
-        return MatrixSum(self.support_index).of_matrix(K, parts)
+        K = dense_columns(K, self.support_index)
+        return MatrixSum(np.arange(self.n_vectors)).of_matrix(K, parts)
 
     def _sums_of_vectors(self, X: Any, parts: Any, n_threads: int) -> list[FloatMatrix]:
         near, far = self._split(X)
@@ -174,7 +175,7 @@ class KernelModel:
         assert self.kernel is not None
         support = self.support
         if self._columns is not None:
-            support, _ = _pick(support, self._columns)
+            support, _ = pick_columns(support, self._columns)
         return KernelSum(self.kernel, as_rows(support))
 
     @cached_property
@@ -188,20 +189,20 @@ class KernelModel:
         if sp.issparse(X):
             X = _canonical(X)
             if self._columns is not None:
-                return _pick(X, self._columns)
+                return pick_columns(X, self._columns)
         else:
             X = _as_floats(X)
             if sp.issparse(self.support):
                 X = _canonical(sp.csr_matrix(X))
                 if self._columns is not None:
-                    return _pick(X, self._columns)
+                    return pick_columns(X, self._columns)
         width = int(self.support.shape[1])
         if X.shape[1] < width:
             return _widened(X, width), None
         if X.shape[1] == width:
             return X, None
         if sp.issparse(X):
-            return _pick(X, np.arange(width))
+            return pick_columns(X, np.arange(width))
         return np.ascontiguousarray(X[:, :width]), X[:, width:]
 
 
@@ -252,7 +253,16 @@ def _widened(X: Any, width: int) -> Any:
     return wide
 
 
-def _pick(X: Any, columns: IntVector) -> tuple[Any, Any]:
+def dense_columns(X: Any, columns: IntVector) -> FloatMatrix:
+    """These columns, in this order, of a dense matrix or of a CSR one of any width."""
+    if sp.issparse(X):
+        used, columns = np.unique(columns, return_inverse=True)
+        X = pick_columns(X, used)[0].toarray()
+    found: FloatMatrix = X[:, columns]
+    return found
+
+
+def pick_columns(X: Any, columns: IntVector) -> tuple[Any, Any]:
     """The part of a CSR matrix in these (sorted) columns, and the rest."""
     place = np.searchsorted(columns, X.indices)
     place[place == len(columns)] = 0

@@ -17,11 +17,15 @@ from maxmargin._threads import raise_if_stopped, run_all
 from maxmargin.data.design import Design
 from maxmargin.data.labels import Labels
 from maxmargin.data.rows import DenseRows, Rows, SparseRows
+from maxmargin.errors import InvalidInput
 from maxmargin.problems.linear import LinearProblem
 from maxmargin.solvers.result import Solution
 from maxmargin.typing import FloatMatrix, FloatVector
 
 TASK_VALUES = 1 << 18  # stored values of test rows per task of a thread
+
+LARGEST_NORM = 1e150  # of a sample, squared: products of two must stay finite
+LARGEST_TARGET = 1e100  # its square, times C, must stay finite too
 
 Start = FloatVector | None
 Solve = Callable[[LinearProblem, Start], Solution]
@@ -90,6 +94,51 @@ def _read(
     if design.bias != 0.0:
         intercept = design.bias * weights[:, -1]
     return Hyperplanes(weights[:, : design.n_features].copy(), intercept, solutions)
+
+
+# What must stay finite.
+
+
+def check_size(design: Design) -> None:
+    """Refuse samples whose products overflow."""
+    if not design.squared_norms.max() <= LARGEST_NORM:
+        raise InvalidInput(
+            "Samples are too large for products of two of them to be finite in "
+            "float64. The input data may contain large values and need to be "
+            "preprocessed: scale the features."
+        )
+
+
+def check_targets(target: FloatVector) -> None:
+    """Refuse targets whose squares overflow."""
+    if not np.abs(target).max(initial=0.0) <= LARGEST_TARGET:
+        raise InvalidInput(
+            "Targets are too large for their squares to be finite in float64: scale y."
+        )
+
+
+def cost_of(C: float, weight: FloatVector) -> FloatVector:
+    """C times the weights, which must not have become 0 or infinite."""
+    with np.errstate(over="ignore", under="ignore"):  # looked at next
+        cost = C * weight
+    if not (cost.min() > 0.0 and cost.max() < np.inf):
+        raise InvalidInput(
+            f"C times the weights must be above 0 and finite in float64; C is {C:g}, "
+            f"weights range from {weight.min():g} to {weight.max():g}."
+        )
+    return cost
+
+
+def check_weights(*weights: FloatMatrix) -> None:
+    """Refuse an answer that has overflowed on its way."""
+    if not all(np.isfinite(each).all() for each in weights):
+        raise InvalidInput(
+            "The weights are not finite: the samples, the targets or C hold values so "
+            "large that sums overflow; scale them."
+        )
+
+
+# Predicting.
 
 
 def linear_heights(X: Any, coef: FloatMatrix, n_threads: int) -> FloatMatrix:

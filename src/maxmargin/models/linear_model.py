@@ -113,7 +113,7 @@ class LinearModel:
                 f"({', '.join(LOGISTIC)})."
             )
         likely = expit(decisions)
-        if decisions.shape[1] == 1:
+        if self.n_classes == 2:
             return np.column_stack((likely, expit(-decisions)))
         shares: FloatMatrix = likely / likely.sum(axis=1, keepdims=True)
         return shares

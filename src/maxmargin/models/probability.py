@@ -6,7 +6,6 @@ are what people compare with.
 """
 
 import numpy as np
-from scipy.special import expit
 
 from maxmargin.data.labels import pairs_of
 from maxmargin.typing import FloatMatrix, FloatVector
@@ -21,6 +20,8 @@ def pair_probabilities(
     decisions: FloatMatrix, slope: FloatVector, offset: FloatVector
 ) -> FloatMatrix:
     """For each pair, how likely its first class is: 1 / (1 + exp(A d + B))."""
+    from scipy.special import expit  # slow to load, and training does without it
+
     likely = expit(-(decisions * slope + offset))
     return np.clip(likely, SMALLEST, 1.0 - SMALLEST)
 
