@@ -43,7 +43,7 @@ options:
 -m cachesize : MB for kernel values (default 100, which stands for: as many as fit)
 -e epsilon : tolerance, checked in float64 (default 0.001)
 -h shrinking : whether variables may be set aside, 0 or 1 (default 1)
--b probability_estimates : 0 (default); training with 1 is not available yet
+-b probability_estimates : whether the model can tell probabilities, 0 or 1 (default 0)
 -wi weight : C of class i is weight times C, for C-SVC (default 1)
 -W weight_file : one weight for every sample, a line each
 -v n: n-fold cross validation mode
@@ -101,11 +101,13 @@ def training_set(task: Task, told: "SvmOptions", context: Context) -> "DataSet":
 
 def train(data: "DataSet", told: "SvmOptions", context: Context) -> "Trained":
     """Train, and print LIBSVM's lines."""
+    from maxmargin.interop.c_rand import CRand
     from maxmargin.interop.libsvm_training import train_svm
 
     with progress_line(context) as line:
         lines: list[str] = []
-        trained = train_svm(data, told, lines.append, pace_of(context, line))
+        pace = pace_of(context, line)
+        trained = train_svm(data, told, lines.append, pace, CRand())
     if not told.is_quiet:
         context.say("".join(lines), end="")
     return trained
