@@ -14,6 +14,7 @@ import numpy as np
 from scipy.special import expit
 
 from maxmargin.models.held_out import Solved, held_out_margins
+from maxmargin.models.leave_one_out import leave_one_out_decisions
 from maxmargin.typing import FloatVector, IntVector
 
 NEWTON_STEPS = 100
@@ -35,12 +36,18 @@ class Sigmoid(NamedTuple):
 def calibrate_pair(
     solved: Solved,
     y: FloatVector,
-    folds: list[IntVector],
+    folds: list[IntVector] | None,
     weight: FloatVector | None = None,
     n_threads: int = 1,
 ) -> Sigmoid:
-    """The sigmoid of a machine of two classes, y = ±1, from decisions of folds."""
-    decisions = held_out_margins(solved, y, folds, n_threads)
+    """The sigmoid of a machine of two classes, y = ±1, from decisions of folds.
+
+    Without folds, every sample is held out by itself.
+    """
+    if folds is None:
+        decisions = leave_one_out_decisions(solved)
+    else:
+        decisions = held_out_margins(solved, y, folds, n_threads)
     return fit_sigmoid(decisions, y, weight)
 
 

@@ -28,7 +28,7 @@ from maxmargin.models.kernel_model import KernelModel
 from maxmargin.models.machine import Fit, Machine, fit_decision, fit_margin, fit_tube
 from maxmargin.models.multiclass import fit_pairs
 from maxmargin.problems import DualProblem, epsilon_svr, nu_svr, one_class
-from maxmargin.problems.classification import c_svc, largest_nu, nu_svc
+from maxmargin.problems.classification import c_svc, feasible_nu_svc, nu_svc
 from maxmargin.solvers import Options
 from maxmargin.solvers.gradient import check_finite
 from maxmargin.typing import FloatVector, IntVector
@@ -165,11 +165,6 @@ def _fit_pair(
 
 def _c_svc(y: FloatVector, C: float, weight: FloatVector) -> DualProblem:
     return c_svc(y, C * weight)
-
-
-def feasible_nu_svc(y: FloatVector, nu: float, weight: FloatVector) -> DualProblem:
-    """nu-SVC where a fold may have left fewer samples than nu needs."""
-    return nu_svc(y, weight, min(nu, largest_nu(y, weight)))
 
 
 def _fit_single(
