@@ -25,6 +25,7 @@ from maxmargin.solvers.gradient import weight_of
 from maxmargin.typing import BoolVector, FloatVector, IntVector
 
 N_FOLDS = 5  # as in LIBSVM
+COARSER, COARSEST = 10.0, 1e-2  # tol of folds: a distribution of many is read off them
 
 State = Callable[[FloatVector], DualProblem]  # from the weights of all samples
 
@@ -67,7 +68,14 @@ def held_out_decisions(
     if not folds:
         return solved.machine.decisions
     share = solved.options.cache_bytes // min(len(folds), count_cores())
-    options = replace(solved.options, cache_bytes=share, callback=None, confirm=False)
+    tol = solved.options.tol
+    options = replace(
+        solved.options,
+        cache_bytes=share,
+        callback=None,
+        confirm=False,
+        tol=max(tol, min(COARSER * tol, COARSEST)),
+    )
     solved = replace(solved, options=options)
     tasks = [partial(_decisions_of_fold, solved, fold) for fold in folds]
     decisions = solved.machine.decisions.copy()
