@@ -198,6 +198,12 @@ def test_training_for_probabilities_leads_to_the_same(options: list[str]) -> Non
     if "-v" in options:
         assert numbers(ours.out, "Accuracy") == numbers(theirs.out, "Accuracy")
         return
-    found, expected = Path("m").read_text(), Path("n").read_text()
     for name in ["probA"] if options else ["probA", "probB"]:
-        assert numbers(found, name) == pytest.approx(numbers(expected, name), abs=1e-3)
+        found, expected = header_of(Path("m"), name), header_of(Path("n"), name)
+        assert found == pytest.approx(expected, abs=1e-3)
+
+
+def header_of(path: Path, name: str) -> list[float]:
+    """The numbers in a line of a model file's head."""
+    lines = [line.split() for line in path.read_text().splitlines()]
+    return next([float(word) for word in line[1:]] for line in lines if line[0] == name)
