@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import log_loss
 
 import maxmargin
@@ -160,6 +160,25 @@ def test_few_samples_of_a_class_do() -> None:
     for machine in (SVC(probability=True), LinearSVC(probability=True)):
         shares = machine.fit(X[rare], y[rare]).predict_proba(X)
         assert np.isfinite(shares).all()
+
+
+def test_folds_that_end_early_are_told() -> None:
+    X, y = classes(2)
+    with (
+        pytest.warns(UserWarning, match="folds of probability=True"),
+        pytest.warns(ConvergenceWarning),
+    ):
+        SVC(C=1e3, probability=True, max_iter=3).fit(X, y)
+
+
+def test_no_miss_at_any_price() -> None:
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    y = np.where(X[:, 0] > 0, 1, -1)
+    X[:, 0] += 0.5 * y
+
+    machine = SVC(C=np.inf, kernel="linear", probability=True).fit(X, y)
+
+    assert log_loss(y, machine.predict_proba(X)) < 0.2
 
 
 # Regression.

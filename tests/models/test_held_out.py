@@ -93,7 +93,7 @@ def test_held_out_is_as_if_never_seen(name: str, n: int) -> None:
     gram = VectorGram(RBF(0.3), as_rows(X))
     folds = stratified_folds((y > 0).astype(np.intp), np.random.RandomState(0))
 
-    found = held_out_decisions(solve(name, gram, y, weight), folds)
+    found = held_out_decisions(solve(name, gram, y, weight), folds).decisions
 
     for fold in folds:
         expected = refitted(name, gram, y, weight, fold)
@@ -110,7 +110,7 @@ def test_other_kernels_too(kernel: Kernel, n: int) -> None:
     folds = shuffled_folds(n, np.random.RandomState(0))[:2]
     name = "c_svc" if n < 1000 else "epsilon_svr"
 
-    found = held_out_decisions(solve(name, gram, y, weight), folds)
+    found = held_out_decisions(solve(name, gram, y, weight), folds).decisions
 
     for fold in folds:
         expected = refitted(name, gram, y, weight, fold)
@@ -123,7 +123,7 @@ def test_threads_change_nothing() -> None:
     folds = stratified_folds((y > 0).astype(np.intp), np.random.RandomState(3))
     solved = solve("c_svc", gram, y, np.ones(500))
 
-    one, two = (held_out_decisions(solved, folds, threads) for threads in (1, 2))
+    one, two = (held_out_decisions(solved, folds, k).decisions for k in (1, 2))
 
     assert np.array_equal(one, two)
 
@@ -151,7 +151,7 @@ def test_a_fold_may_take_a_whole_class() -> None:
 
     for name in ("c_svc", "nu_svc"):
         solved = solve(name, gram, y, np.ones(12))
-        found = held_out_margins(solved, y, folds)
+        found = held_out_margins(solved, y, folds).decisions
         assert found.tolist() == [-1.0] * 2 + [1.0] * 10
 
 

@@ -15,7 +15,7 @@ from maxmargin.errors import InvalidInput
 from maxmargin.estimators.base import evidence
 from maxmargin.estimators.inputs import TrainingSet
 from maxmargin.estimators.kernel import KernelMachine
-from maxmargin.estimators.probable import Probable, as_attributes
+from maxmargin.estimators.probable import Probable, as_attributes, fold_notes
 from maxmargin.estimators.targets import Labelled
 from maxmargin.kernels.gram import Gram
 from maxmargin.models import Machine, fit_pairs, vote
@@ -83,6 +83,7 @@ class PairwiseClassifier(Probable, ClassifierMixin, Labelled, KernelMachine):
         folds = self._folds(labels)
         n_threads = self._n_threads()
         sigmoids: dict[int, Sigmoid] = {}
+        ends: dict[int, Status] = {}
 
         def fit_pair(
             gram: Gram, y: FloatVector, rows: IntVector, number: int
@@ -93,7 +94,7 @@ class PairwiseClassifier(Probable, ClassifierMixin, Labelled, KernelMachine):
             if folds is not None:
                 solved = Solved(state, fit, gram, weight[rows], machine, options)
                 copies = training.weight[rows]
-                sigmoids[number] = calibrate_pair(
+                sigmoids[number], ends[number] = calibrate_pair(
                     solved, y, folds[number], copies, n_threads
                 )
             return machine
@@ -107,6 +108,7 @@ class PairwiseClassifier(Probable, ClassifierMixin, Labelled, KernelMachine):
             for (i, j), machine in zip(labels.pairs(), pairs.machines, strict=True)
             if machine.has_vanished and machine.solution.status.rank <= 1
         ]
+        notes += fold_notes(ends.values())
         fitted = _as_attributes(pairs, training, shape) | as_attributes(sigmoids)
         return fitted | targets.attributes | {"_notes": notes}
 

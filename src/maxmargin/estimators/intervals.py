@@ -9,10 +9,17 @@ from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.errors import InvalidInput
 from maxmargin.estimators.base import BaseMachine
+from maxmargin.estimators.probable import fold_notes
 from maxmargin.models.calibration import laplace_scale
-from maxmargin.models.held_out import Solved, held_out_decisions, shuffled_folds
+from maxmargin.models.held_out import (
+    HeldOut,
+    Solved,
+    held_out_decisions,
+    shuffled_folds,
+)
 from maxmargin.models.leave_one_out import leave_one_out_decisions
 from maxmargin.models.probability import conformal_width, laplace_width
+from maxmargin.solvers import Status
 from maxmargin.typing import FloatVector
 
 METHODS = ("laplace", "conformal")
@@ -116,13 +123,14 @@ class Intervals(BaseMachine):
         if not self.probability:
             return {}
         if self.calibration == "leave_one_out":
-            said = leave_one_out_decisions(solved)
+            said = HeldOut(leave_one_out_decisions(solved), Status.CONVERGED)
         else:
             seed = 0 if self.random_state is None else self.random_state
             folds = shuffled_folds(len(target), check_random_state(seed))
             said = held_out_decisions(solved, folds, self._n_threads())
-        residuals = target - said
+        residuals = target - said.decisions
         return {
+            "_notes": fold_notes([said.status]),
             "probA_": np.array([laplace_scale(residuals, weight)]),
             "conformal_residuals_": np.sort(np.abs(residuals)),
         }

@@ -179,6 +179,7 @@ class OneProblem(KernelMachine):
         first = start[0] if start else None
         machine = fit(state(weight), gram, options, first, None)
         solved = Solved(state, fit, gram, weight, machine, options)
+        found = self._found(solved, targets, training)
         solution = machine.solution
         inside = np.flatnonzero(machine.coef)
         return {
@@ -189,9 +190,9 @@ class OneProblem(KernelMachine):
             "fit_status_": int(solution.status is not Status.CONVERGED),
             "n_iter_": solution.n_iter,
             "_warm": (shape, [solution.beta]),
-            "_notes": notes,
             **evidence([solution], [machine.objective], [machine.gap]),
-            **self._found(solved, targets, training),
+            **found,
+            "_notes": notes + found.get("_notes", []),
         }
 
     def _stated(self, targets: Any) -> tuple[State, Fit]:

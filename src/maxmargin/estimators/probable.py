@@ -1,5 +1,6 @@
 """How likely is each class? What classifiers that calibrate themselves share."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from maxmargin.errors import InvalidInput
 from maxmargin.estimators.base import BaseMachine
 from maxmargin.models.calibration import Sigmoid
+from maxmargin.solvers import Status
 from maxmargin.typing import FloatMatrix
 
 
@@ -80,3 +82,14 @@ def as_attributes(sigmoids: dict[int, Sigmoid]) -> dict[str, Any]:
         "probA_": np.array([sigmoid.slope for sigmoid in ordered]),
         "probB_": np.array([sigmoid.offset for sigmoid in ordered]),
     }
+
+
+def fold_notes(ends: Iterable[Status]) -> list[str]:
+    """What to warn of where folds ended before they were solved."""
+    worst = max(ends, key=lambda status: status.rank, default=Status.CONVERGED)
+    if worst in (Status.CONVERGED, Status.PRECISION_LIMIT):
+        return []
+    return [
+        "The folds of probability=True were left before they were solved, so that "
+        f"probabilities are less exact. {worst.value}"
+    ]

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from maxmargin.data.weights import box_sizes
 from maxmargin.errors import InfeasibleProblem, InvalidInput
 from maxmargin.estimators.classifier import PairwiseClassifier
 from maxmargin.estimators.document import CLASSIFIER_ATTRIBUTES, documented
@@ -92,7 +93,9 @@ class SVC(PairwiseClassifier):
 
     def _stated(self, y: FloatVector) -> tuple[State, Fit]:
         has_intercept, C = bool(self.fit_intercept), float(self.C)
-        return lambda w: c_svc(y, C * w, has_intercept=has_intercept), fit_decision
+        return lambda w: c_svc(
+            y, box_sizes(C, w), has_intercept=has_intercept
+        ), fit_decision
 
 
 @documented(**CLASSIFIER_ATTRIBUTES)

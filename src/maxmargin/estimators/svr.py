@@ -4,6 +4,7 @@ from typing import Any
 
 from sklearn.base import RegressorMixin
 
+from maxmargin.data.weights import box_sizes
 from maxmargin.errors import InvalidInput
 from maxmargin.estimators.document import REGRESSOR_ATTRIBUTES, documented
 from maxmargin.estimators.inputs import TrainingSet
@@ -93,7 +94,7 @@ class SVR(_Regressor):
 
         def state(weight: FloatVector) -> DualProblem:
             return epsilon_svr(
-                targets, C * weight, epsilon, has_intercept=has_intercept
+                targets, box_sizes(C, weight), epsilon, has_intercept=has_intercept
             )
 
         return state, fit_decision
@@ -164,4 +165,4 @@ class NuSVR(_Regressor):
 
     def _stated(self, targets: FloatVector) -> tuple[State, Fit]:
         C, nu = float(self.C), float(self.nu)
-        return lambda weight: nu_svr(targets, C * weight, nu), fit_tube
+        return lambda weight: nu_svr(targets, box_sizes(C, weight), nu), fit_tube

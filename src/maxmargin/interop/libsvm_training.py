@@ -293,6 +293,7 @@ def _report(
         lines.append(f"obj = {found.machine.objective:f}, rho = {found.rho:f}")
         lines.append(f"nSV = {found.n_support}, nBSV = {found.n_bounded}")
         warn_unless_converged(found.machine.solution.status)
+        warn_unless_converged(found.fold_status)
     if model.is_classifier:
         lines.append(f"Total nSV = {model.n_vectors}")
     return "".join(f"{line}\n" for line in lines)

@@ -13,8 +13,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit
 
-from maxmargin.models.held_out import Solved, held_out_margins
+from maxmargin.models.held_out import HeldOut, Solved, held_out_margins
 from maxmargin.models.leave_one_out import leave_one_out_decisions
+from maxmargin.solvers import Status
 from maxmargin.typing import FloatVector, IntVector
 
 NEWTON_STEPS = 100
@@ -39,16 +40,16 @@ def calibrate_pair(
     folds: list[IntVector] | None,
     weight: FloatVector | None = None,
     n_threads: int = 1,
-) -> Sigmoid:
-    """The sigmoid of a machine of two classes, y = ±1, from decisions of folds.
+) -> tuple[Sigmoid, Status]:
+    """The sigmoid of a machine of two classes, y = ±1, and how the worst fold ended.
 
     Without folds, every sample is held out by itself.
     """
     if folds is None:
-        decisions = leave_one_out_decisions(solved)
+        found = HeldOut(leave_one_out_decisions(solved), Status.CONVERGED)
     else:
-        decisions = held_out_margins(solved, y, folds, n_threads)
-    return fit_sigmoid(decisions, y, weight)
+        found = held_out_margins(solved, y, folds, n_threads)
+    return fit_sigmoid(found.decisions, y, weight), found.status
 
 
 def fit_sigmoid(

@@ -13,6 +13,7 @@ import numpy as np
 from maxmargin._threads import count_cores, one_blas_thread
 from maxmargin.data.labels import Labels
 from maxmargin.data.rows import as_rows
+from maxmargin.data.weights import box_sizes
 from maxmargin.errors import InvalidInput
 from maxmargin.kernels.functions import Kernel
 from maxmargin.kernels.gram import Gram, MatrixGram, VectorGram, check_symmetric
@@ -29,7 +30,7 @@ from maxmargin.models.machine import Fit, Machine, fit_decision, fit_margin, fit
 from maxmargin.models.multiclass import fit_pairs
 from maxmargin.problems import DualProblem, epsilon_svr, nu_svr, one_class
 from maxmargin.problems.classification import c_svc, feasible_nu_svc, nu_svc
-from maxmargin.solvers import Options
+from maxmargin.solvers import Options, Status
 from maxmargin.solvers.gradient import check_finite
 from maxmargin.typing import FloatVector, IntVector
 
@@ -63,6 +64,7 @@ class KernelEvidence:
     C: float  # nu-SVC: the C that would
     epsilon: float  # nu-SVR: the tube that was found
     sigmoid: Sigmoid | None = None  # of a pair of classes, where folds were given
+    fold_status: Status = Status.CONVERGED  # how the worst of them ended
 
     @property
     def rho(self) -> float:
@@ -120,8 +122,8 @@ def _fit_classes(
     def fit_pair(gram: Gram, y: FloatVector, rows: IntVector, number: int) -> Machine:
         evidence, solved = _fit_pair(spec, y, weight[rows], gram, options)
         if folds is not None:
-            sigmoid = calibrate_pair(solved, y, folds[number], None, n_threads)
-            evidence = replace(evidence, sigmoid=sigmoid)
+            sigmoid, status = calibrate_pair(solved, y, folds[number], None, n_threads)
+            evidence = replace(evidence, sigmoid=sigmoid, fold_status=status)
         found[number] = evidence
         return evidence.machine
 
@@ -164,7 +166,7 @@ def _fit_pair(
 
 
 def _c_svc(y: FloatVector, C: float, weight: FloatVector) -> DualProblem:
-    return c_svc(y, C * weight)
+    return c_svc(y, box_sizes(C, weight))
 
 
 def _fit_single(
@@ -196,7 +198,8 @@ def _fit_single(
         return replace(model, density_marks=density_marks(machine.decisions)), [found]
     solved = Solved(state, fit, gram, weight, machine, options)
     said = held_out_decisions(solved, folds[0], n_threads)
-    sigma = laplace_scale(_numbers(training) - said)
+    sigma = laplace_scale(_numbers(training) - said.decisions)
+    found = replace(found, fold_status=said.status)
     return replace(model, prob_a=np.array([sigma])), [found]
 
 
@@ -215,11 +218,11 @@ def _one_class(spec: KernelSpec, weight: FloatVector) -> DualProblem:
 
 
 def _epsilon_svr(spec: KernelSpec, z: FloatVector, weight: FloatVector) -> DualProblem:
-    return epsilon_svr(z, spec.C * weight, spec.epsilon)
+    return epsilon_svr(z, box_sizes(spec.C, weight), spec.epsilon)
 
 
 def _nu_svr(spec: KernelSpec, z: FloatVector, weight: FloatVector) -> DualProblem:
-    return nu_svr(z, spec.C * weight, spec.nu)
+    return nu_svr(z, box_sizes(spec.C, weight), spec.nu)
 
 
 def _numbers(training: KernelSet) -> FloatVector:

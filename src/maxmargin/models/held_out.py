@@ -8,7 +8,7 @@ holds the decision values of those left out: nothing is predicted.
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from maxmargin.models.expansion import KernelSum
 from maxmargin.models.machine import Fit, Machine
 from maxmargin.problems import DualProblem
 from maxmargin.problems.dual import fill_in_order, slopes
-from maxmargin.solvers import Options
+from maxmargin.solvers import Options, Status
 from maxmargin.solvers.gradient import weight_of
 from maxmargin.typing import BoolVector, FloatVector, IntVector
 
@@ -28,6 +28,13 @@ N_FOLDS = 5  # as in LIBSVM
 COARSER, COARSEST = 10.0, 1e-2  # tol of folds: a distribution of many is read off them
 
 State = Callable[[FloatVector], DualProblem]  # from the weights of all samples
+
+
+class HeldOut(NamedTuple):
+    """What fits say about samples they have not seen, and how the worst one ended."""
+
+    decisions: FloatVector
+    status: Status
 
 
 @dataclass(frozen=True)
@@ -59,14 +66,14 @@ def stratified_folds(code: IntVector, random: np.random.RandomState) -> list[Int
 
 def held_out_decisions(
     solved: Solved, folds: list[IntVector], n_threads: int = 1
-) -> FloatVector:
+) -> HeldOut:
     """The decision value of every sample, by the machine fitted without its fold.
 
     A sample in no fold keeps the value of the full machine.
     """
     folds = [fold for fold in folds if len(fold)]
     if not folds:
-        return solved.machine.decisions
+        return HeldOut(solved.machine.decisions, Status.CONVERGED)
     share = solved.options.cache_bytes // min(len(folds), count_cores())
     tol = solved.options.tol
     options = replace(
@@ -79,14 +86,19 @@ def held_out_decisions(
     solved = replace(solved, options=options)
     tasks = [partial(_decisions_of_fold, solved, fold) for fold in folds]
     decisions = solved.machine.decisions.copy()
-    for fold, values in zip(folds, run_all(tasks, n_threads), strict=True):
-        decisions[fold] = values
-    return decisions
+    parts = run_all(tasks, n_threads)
+    for fold, part in zip(folds, parts, strict=True):
+        decisions[fold] = part.decisions
+    return HeldOut(decisions, max((part.status for part in parts), key=_rank))
+
+
+def _rank(status: Status) -> int:
+    return status.rank
 
 
 def held_out_margins(
     solved: Solved, y: FloatVector, folds: list[IntVector], n_threads: int = 1
-) -> FloatVector:
+) -> HeldOut:
     """The same for two classes, y = ±1, of which a fold may take all samples of one.
 
     Whoever has seen one class only says that class, with decision value ±1; whoever
@@ -102,13 +114,13 @@ def held_out_margins(
             seeing.append(fold)
         else:
             blind.append((fold, said.sum()))
-    decisions = held_out_decisions(solved, seeing, n_threads)
+    found = held_out_decisions(solved, seeing, n_threads)
     for fold, value in blind:
-        decisions[fold] = value
-    return decisions
+        found.decisions[fold] = value
+    return found
 
 
-def _decisions_of_fold(solved: Solved, fold: IntVector) -> FloatVector:
+def _decisions_of_fold(solved: Solved, fold: IntVector) -> HeldOut:
     weight = solved.weight.copy()
     weight[fold] = 0.0
     problem = solved.state(weight)
@@ -116,7 +128,7 @@ def _decisions_of_fold(solved: Solved, fold: IntVector) -> FloatVector:
         return _decisions_by_weights(solved, problem, fold, solved.gram)
     start, image = _start(solved, problem)
     machine = solved.fit(problem, solved.gram, solved.options, start, image)
-    return machine.decisions[fold]
+    return HeldOut(machine.decisions[fold], machine.solution.status)
 
 
 def _start(solved: Solved, problem: DualProblem) -> tuple[FloatVector, FloatVector]:
@@ -160,7 +172,7 @@ def _repaired(
 
 def _decisions_by_weights(
     solved: Solved, problem: DualProblem, fold: IntVector, gram: VectorGram
-) -> FloatVector:
+) -> HeldOut:
     """With the linear kernel the samples left out are left out: w is short."""
     is_in = np.ones(gram.n, dtype=bool)
     is_in[fold] = False
@@ -173,7 +185,7 @@ def _decisions_by_weights(
     part = (slice(0, len(support)), machine.coef[support][:, None])
     sums = KernelSum(gram.kernel, gram.rows.take(inside[support]))
     values: FloatVector = sums.of(gram.rows.take(fold), [part], 1)[0][:, 0]
-    return values + machine.intercept
+    return HeldOut(values + machine.intercept, machine.solution.status)
 
 
 def _restricted(problem: DualProblem, is_in: BoolVector) -> DualProblem:
