@@ -24,7 +24,7 @@ COVERAGES = (0.8, 0.9, 0.95)
 AGREEMENT = ["heart", "svmguide1", "splice", "vehicle"]
 AGREEMENT += ["glass", "dna", "a1a", "satimage"]
 COSTS = {"a9a": 1.0, "satimage": 1.0, "magic04": 1.0, "usps": 1.0}
-NUMBERS = ("mpg", "housing", "abalone", "cpusmall", "space_ga", "pyrim")
+NUMBERS = ("mpg", "housing", "abalone", "cpusmall", "space_ga", "cadata")
 
 
 class Quality(NamedTuple):
