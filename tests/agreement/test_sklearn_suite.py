@@ -25,7 +25,6 @@ DESELECTED = "deselected here: "
 
 BINDING = "tests a private binding of scikit-learn to its own copy of LIBSVM"
 RANDOM = "tests scikit-learn's private random number generator"
-PROBABILITY = "fits with probability=True, which is not implemented yet"
 DEPRECATION = "tests that scikit-learn is about to remove `probability`"
 ARRIVED = "wants two iterations to be too few for six points: ours are exact by then"
 EARLIER = "wants a kernel of the wrong shape to fail at predict: ours fails at fit"
@@ -34,13 +33,8 @@ LEFT_OUT = {  # how its name begins, as pytest deselects: why it does not apply 
     "test_svm.py::test_libsvm_iris": BINDING,
     "test_svm.py::test_svr_errors": EARLIER,
     "test_svm.py::test_linear_svm_convergence_warnings": ARRIVED,
-    "test_svm.py::test_probability": PROBABILITY,
-    "test_svm.py::test_hasattr_predict_proba": PROBABILITY,
     "test_svm.py::test_probability_raises_futurewarning": DEPRECATION,
     "test_svm.py::test_svc_nusvc_probA_probB_deprecated": DEPRECATION,
-    "test_sparse.py::test_svc[": PROBABILITY,
-    "test_sparse.py::test_unsorted_indices": PROBABILITY,
-    "test_sparse.py::test_sparse_svc_clone_with_callable_kernel": PROBABILITY,
     "test_bounds.py::test_newrand_default": RANDOM,
     "test_bounds.py::test_newrand_set_seed": RANDOM,
     "test_bounds.py::test_newrand_set_seed_overflow": RANDOM,

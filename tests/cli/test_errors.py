@@ -64,7 +64,6 @@ MISTAKES = {
     "svm-train -s 3 -p -1 num": "ERROR: p < 0",
     "svm-train -h 2 two": "ERROR: shrinking != 0 and shrinking != 1",
     "svm-train -b 2 two": "ERROR: probability != 0 and probability != 1",
-    "svm-train -b 1 two": "-b 1: this version cannot train",
     "svm-train -w1 x two": "Wrong options",
     "svm-train -w1 -2 two": "Weights of classes (-wi) must be",
     "svm-train -W nowhere two": "can't open instance weight file nowhere",

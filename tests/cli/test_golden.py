@@ -183,3 +183,27 @@ def test_noise_of_a_regression_is_told_alike() -> None:
     ours = command("svm-predict", "-b", "1", "num", "m", "a")
 
     assert ours == real("svm-predict", "-b", "1", "num", "m", "b")
+
+
+@pytest.mark.agreement
+@pytest.mark.parametrize("options", [[], ["-v", "3"], ["-s", "3"]])
+def test_training_for_probabilities_leads_to_the_same(options: list[str]) -> None:
+    needs("svm-train")
+    given = ["-b", "1", "-e", "1e-6", *options, "three"]
+
+    ours = command("svm-train", *given, *([] if "-v" in options else ["m"]))
+    theirs = real("svm-train", *given, *([] if "-v" in options else ["n"]))
+
+    assert ours.err == theirs.err == ""
+    if "-v" in options:
+        assert numbers(ours.out, "Accuracy") == numbers(theirs.out, "Accuracy")
+        return
+    for name in ["probA"] if options else ["probA", "probB"]:
+        found, expected = header_of(Path("m"), name), header_of(Path("n"), name)
+        assert found == pytest.approx(expected, abs=1e-3)
+
+
+def header_of(path: Path, name: str) -> list[float]:
+    """The numbers in a line of a model file's head."""
+    lines = [line.split() for line in path.read_text().splitlines()]
+    return next([float(word) for word in line[1:]] for line in lines if line[0] == name)

@@ -272,15 +272,6 @@ def test_fit_returns_itself_and_keeps_its_parameters(kind: type) -> None:
     assert np.array_equal(X, X_before)
 
 
-@every_classifier
-def test_probability_is_not_there_yet(kind: type) -> None:
-    X, y = draw()
-
-    with pytest.raises(NotImplementedError, match="CalibratedClassifierCV"):
-        make(kind, probability=True).fit(X, y)
-    assert not hasattr(make(kind).fit(X, y), "predict_proba")
-
-
 def test_evidence_is_one_number_or_one_per_pair() -> None:
     X, y = draw(4, n=120)
 

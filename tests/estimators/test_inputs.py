@@ -76,6 +76,10 @@ def test_time_limit_counts_the_kernel_too() -> None:
         ({"kernel": "poly", "degree": 10**30}, "whole number from 0"),
         ({"class_weight": np.array([1, 2])}, "'balanced' or a dict"),
         ({"probability": "yes"}, "True or False"),
+        ({"predict_by": "dice"}, "'decision' or 'probability'"),
+        ({"predict_by": "probability"}, "needs probability=True"),
+        ({"calibration": "none"}, "'folds' or 'leave_one_out'"),
+        ({"random_state": -1}, "None, a whole number"),
         ({"verbose": "loud"}, "True, False or a number"),
     ],
 )
@@ -83,13 +87,6 @@ def test_parameters_out_of_range(parameters: dict[str, Any], words: str) -> None
     X, y = two_classes()
     with pytest.raises(ValueError, match=words):
         SVC(**parameters).fit(X, y)
-
-
-@pytest.mark.parametrize("value", [True, np.True_])
-def test_probability_is_not_available(value: Any) -> None:
-    X, y = two_classes()
-    with pytest.raises(NotImplementedError, match="CalibratedClassifierCV"):
-        SVC(probability=value).fit(X, y)
 
 
 def test_any_kind_of_number_is_a_cost() -> None:

@@ -314,6 +314,7 @@ def test_probabilities_of_a_libsvm_file_stay_with_the_estimator(tmp_path: Path) 
     assert back.probB_.tolist() == [-0.25]  # the pair has turned round
     expected = before.probabilities(test)[:, ::-1]
     assert np.abs(after.probabilities(test) - expected).max() < 1e-12
+    assert np.abs(back.predict_proba(test) - expected).max() < 1e-12
 
 
 def test_the_number_of_features_can_be_told(tmp_path: Path) -> None:

@@ -113,11 +113,30 @@ def test_cross_validation_is_the_same_in_every_new_process():
     assert svm.svm_train(Y, X, "-v 4 -q") == second
 
 
-def test_training_for_probabilities_is_refused_clearly():
-    with pytest.raises(NotAvailable, match="-b 1"):
-        svm.svm_train(Y, X, "-b 1")
-    with pytest.raises(NotAvailable, match="-b 1"):
-        svm.svm_train(Y, X, "-b 1 -v 3")
+def test_training_for_probabilities_draws_its_folds_from_rand():
+    def sigmoid():
+        model = svm.svm_train(Y, X, "-b 1 -q")
+        return model.core.prob_a.tolist() + model.core.prob_b.tolist()
+
+    PROCESS.srand(1)
+    first, second = sigmoid(), sigmoid()
+    PROCESS.srand(1)
+
+    assert sigmoid() == first != second
+    model = svm.svm_train(Y, X, "-b 1 -q")
+    labels, _, shares = svm.svm_predict(Y, X, model, "-b 1 -q")
+    best = np.array(model.get_labels())[np.argmax(shares, axis=1)]
+    assert labels == best.tolist()
+    assert model.is_probability_model()
+
+
+def test_cross_validation_with_probabilities_predicts_the_likeliest():
+    PROCESS.srand(1)
+    first = svm.svm_train(Y, X, "-b 1 -v 3 -q")
+    PROCESS.srand(1)
+
+    assert svm.svm_train(Y, X, "-b 1 -v 3 -q") == first
+    assert first > 50
 
 
 def test_probabilities_of_a_model_without_them_are_refused():

@@ -43,7 +43,7 @@ options:
 -m cachesize : MB for kernel values (default 100, which stands for: as many as fit)
 -e epsilon : tolerance, checked in float64 (default 0.001)
 -h shrinking : whether variables may be set aside, 0 or 1 (default 1)
--b probability_estimates : 0 (default); training with 1 is not available yet
+-b probability_estimates : whether the model can tell probabilities, 0 or 1 (default 0)
 -wi weight : C of class i is weight times C, for C-SVC (default 1)
 -W weight_file : one weight for every sample, a line each
 -v n: n-fold cross validation mode
@@ -105,9 +105,10 @@ def training_set(task: Task, told: "SvmOptions", context: Context) -> "DataSet":
 
 def train(data: "DataSet", told: "SvmOptions", context: Context) -> "Trained":
     """Train, and print LIBSVM's lines."""
+    from maxmargin.interop.c_rand import CRand
     from maxmargin.interop.libsvm_training import train_svm
 
-    work = partial(train_svm, data, told)
+    work = partial(train_svm, data, told, random=CRand())
     trained: Trained = train_aloud(work, context, is_quiet=told.is_quiet)
     return trained
 

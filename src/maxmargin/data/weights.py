@@ -15,3 +15,11 @@ def counted_samples(weight: FloatVector) -> IntVector:
             "sample_weight must be positive."
         )
     return kept
+
+
+def box_sizes(C: float, weight: FloatVector) -> FloatVector:
+    """C times the weights; no weight is no box, even where C is infinite."""
+    counts = weight > 0.0
+    sizes = np.zeros(len(weight))
+    sizes[counts] = C * weight[counts]
+    return sizes

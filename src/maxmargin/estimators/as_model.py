@@ -167,6 +167,8 @@ def as_estimator(model: Model) -> Any:
         return estimator
     name = next(name for name, word in MACHINES.items() if word == model.machine)
     settings = {"kernel": kernel_word(model.kernel)}
+    if model.has_probabilities:
+        settings["probability"] = True
     if model.kernel is not None:
         settings |= model.kernel._asdict()
     estimator = class_named(name)(**settings)

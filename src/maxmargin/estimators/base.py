@@ -20,6 +20,9 @@ class BaseMachine(BaseEstimator):
     """Fit, status and threads; subclasses say what is fitted."""
 
     _rules = RULES
+    _told_on_demand = frozenset(  # attributes that a new fit may have to take away
+        ("probA_", "probB_", "prob_density_marks_", "conformal_residuals_")
+    )
     _steps = "moves"  # what n_iter_ counts
 
     @classmethod
@@ -69,6 +72,7 @@ class BaseMachine(BaseEstimator):
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Any:
         """Check everything, solve, and only then set what makes a fitted estimator."""
         check_parameters(self, self._rules)
+        self._check_calibration()
         known = dict(vars(self))
         try:
             fitted = self._fit_checked(X, y, sample_weight)
@@ -78,6 +82,8 @@ class BaseMachine(BaseEstimator):
             self.__dict__.update(known)
             raise
         notes = fitted.pop("_notes", [])
+        for name in self._told_on_demand - set(fitted):
+            self.__dict__.pop(name, None)
         self.__dict__.update(fitted)
         for note in notes:
             warnings.warn(note, UserWarning, stacklevel=3)
@@ -90,6 +96,9 @@ class BaseMachine(BaseEstimator):
 
     def _check_targets(self, y: Any, training: TrainingSet) -> Any:
         raise NotImplementedError
+
+    def _check_calibration(self) -> None:
+        """Refuse words about probabilities that contradict one another."""
 
     def _limits(self, training: TrainingSet) -> Options:
         """How far and how long any solver goes, and whom it tells."""

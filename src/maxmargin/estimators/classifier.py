@@ -6,32 +6,29 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import ClassifierMixin
-from sklearn.exceptions import NotFittedError
 from sklearn.utils.extmath import safe_sparse_dot
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import _ovr_decision_function
 from sklearn.utils.validation import check_is_fitted
 
-from maxmargin.data.labels import pairs_of
+from maxmargin.data.labels import Labels, pairs_of
 from maxmargin.errors import InvalidInput
 from maxmargin.estimators.base import evidence
 from maxmargin.estimators.inputs import TrainingSet
 from maxmargin.estimators.kernel import KernelMachine
+from maxmargin.estimators.probable import Probable, as_attributes, fold_notes
 from maxmargin.estimators.targets import Labelled
 from maxmargin.kernels.gram import Gram
 from maxmargin.models import Machine, fit_pairs, vote
+from maxmargin.models.calibration import Sigmoid, calibrate_pair
+from maxmargin.models.held_out import Solved, State, stratified_folds
+from maxmargin.models.machine import Fit
 from maxmargin.models.multiclass import PairMachines, class_parts, pair_decisions
-from maxmargin.solvers import Options, Status
+from maxmargin.models.probability import couple, pair_probabilities
+from maxmargin.solvers import Status
 from maxmargin.typing import FloatMatrix, FloatVector, IntVector
 
 
-def _has_probability(estimator: Any) -> bool:
-    if not estimator.probability:
-        raise AttributeError("predict_proba is not available when probability=False")
-    return True
-
-
-class PairwiseClassifier(ClassifierMixin, Labelled, KernelMachine):
+class PairwiseClassifier(Probable, ClassifierMixin, Labelled, KernelMachine):
     """What SVC and NuSVC share; they differ in the problem of a pair."""
 
     def decision_function(self, X):
@@ -52,8 +49,14 @@ class PairwiseClassifier(ClassifierMixin, Labelled, KernelMachine):
         return decisions
 
     def predict(self, X):
-        """The class of each sample: most votes, or largest decision (break_ties)."""
+        """The class of each sample; `predict_by` says what decides.
+
+        By decision values: most votes of the pairs, or largest decision (break_ties).
+        By probability: the class that `predict_proba` finds likeliest.
+        """
         check_is_fitted(self)
+        if self._follows_probability():
+            return self.classes_[self.predict_proba(X).argmax(axis=1)]
         if self.break_ties and self.decision_function_shape == "ovo":
             raise InvalidInput(
                 "break_ties must be False when decision_function_shape is 'ovo'"
@@ -62,12 +65,10 @@ class PairwiseClassifier(ClassifierMixin, Labelled, KernelMachine):
             return self.classes_[self.decision_function(X).argmax(axis=1)]
         return self.classes_[vote(self._decisions(X), len(self.classes_))]
 
-    @available_if(_has_probability)
-    def predict_proba(self, X):
-        """Not there yet: fit refuses probability=True."""
-        raise NotFittedError(
-            "predict_proba is not available when fitted with probability=False"
-        )
+    def _shares(self, X: Any) -> FloatMatrix:
+        """Probabilities of the pairs, coupled (Wu, Lin & Weng, 2004)."""
+        pairwise = pair_probabilities(self._decisions(X), self.probA_, self.probB_)
+        return couple(pairwise, len(self.classes_))
 
     def _decisions(self, X: Any) -> FloatMatrix:
         X = self._check_for_predict(X)
@@ -79,14 +80,26 @@ class PairwiseClassifier(ClassifierMixin, Labelled, KernelMachine):
         shape = (*training.shape, labels.classes.tolist(), labels.code.tobytes())
         start, notes = self._start(shape)
         options = self._options(training, len(labels.pairs()))
+        folds = self._folds(labels)
+        n_threads = self._n_threads()
+        sigmoids: dict[int, Sigmoid] = {}
+        ends: dict[int, Status] = {}
 
         def fit_pair(
             gram: Gram, y: FloatVector, rows: IntVector, number: int
         ) -> Machine:
             first = None if start is None else start[number]
-            return self._fit_pair(gram, y, weight[rows], options, first)
+            state, fit = self._stated(y)
+            machine = fit(state(weight[rows]), gram, options, first, None)
+            if folds is not None:
+                solved = Solved(state, fit, gram, weight[rows], machine, options)
+                copies = training.weight[rows]
+                sigmoids[number], ends[number] = calibrate_pair(
+                    solved, y, folds[number], copies, n_threads
+                )
+            return machine
 
-        pairs = fit_pairs(gram, labels, fit_pair, self._n_threads())
+        pairs = fit_pairs(gram, labels, fit_pair, n_threads)
         names = labels.classes.tolist()
         notes += [
             f"The margin between classes {names[i]!r} and "
@@ -95,18 +108,24 @@ class PairwiseClassifier(ClassifierMixin, Labelled, KernelMachine):
             for (i, j), machine in zip(labels.pairs(), pairs.machines, strict=True)
             if machine.has_vanished and machine.solution.status.rank <= 1
         ]
-        fitted = _as_attributes(pairs, training, shape)
+        notes += fold_notes(ends.values())
+        fitted = _as_attributes(pairs, training, shape) | as_attributes(sigmoids)
         return fitted | targets.attributes | {"_notes": notes}
 
-    def _fit_pair(
-        self,
-        gram: Gram,
-        y: FloatVector,
-        weight: FloatVector,
-        options: Options,
-        start: FloatVector | None,
-    ) -> Machine:
+    def _stated(self, y: FloatVector) -> tuple[State, Fit]:
+        """How the problem of a pair is stated from weights, and how it is fitted."""
         raise NotImplementedError
+
+    def _folds(self, labels: Labels) -> list[list[IntVector] | None] | None:
+        """What each pair holds out; None: no probabilities, or one sample at a time."""
+        if not self.probability:
+            return None
+        pairs = labels.pairs()
+        if self.calibration == "leave_one_out":
+            return [None] * len(pairs)
+        random = self._random()
+        codes = [labels.code[(labels.code == i) | (labels.code == j)] for i, j in pairs]
+        return [stratified_folds(code, random) for code in codes]
 
     def _with_public_signs(self, fitted: dict[str, Any]) -> dict[str, Any]:
         """Two classes: positive means classes_[1], the other way round from LIBSVM."""

@@ -21,7 +21,15 @@ PARAMETERS = {
     "coef0": "float|Added inside kernels 'poly' and 'sigmoid'.",
     "shrinking": "bool|Set variables aside that will not move again. Never changes the "
     "answer: all of them are looked at before the end.",
-    "probability": "bool|Not available yet: True raises NotImplementedError.",
+    "probability": "bool|Fit sigmoids, or for regression and novelty detection a "
+    "distribution, so that probabilities can be told. Costs a few short fits more.",
+    "calibration": "{'folds', 'leave_one_out'}|Which decision values the sigmoids are "
+    "fitted to: those of five folds held out, as in LIBSVM, or those of each sample "
+    "held out alone, estimated without a refit.",
+    "predict_by": "{'auto', 'decision', 'probability'}|What decides the class: "
+    "decision values (of pairs, their votes), as in LIBSVM without -b; or the largest "
+    "probability, as with -b 1. 'auto' is 'probability' with probability=True and "
+    "'decision' without: the likeliest class is then always the predicted one.",
     "tol": "float > 0|Largest violation of the KKT conditions at the end, in float64; "
     "LIBSVM's stopping rule.",
     "cache_size": "'auto' or float|Most memory for the kernel rows that are kept, in "
@@ -36,7 +44,8 @@ PARAMETERS = {
     "decision_function_shape": "{'ovr', 'ovo'}|One column per class, or one per pair "
     "of classes, for more than two classes.",
     "break_ties": "bool|Let the decision function settle ties between votes.",
-    "random_state": "ignored|There for scikit-learn's sake; nothing here is random.",
+    "random_state": "int, RandomState or None|Decides the folds of probability=True; "
+    "nothing else is random. None is always the same.",
     "solver": "{'auto', 'grow', 'smo'}|'smo' is sequential minimal optimisation, "
     "'grow' the same on a working set that grows to hold every free variable, with far "
     "fewer kernel rows; 'auto' grows from 300 samples on.",
@@ -77,6 +86,19 @@ ATTRIBUTES = {
 CLASSIFIER_ATTRIBUTES = {
     "classes_": "array of shape (n_classes,)|The labels, in order.",
     "class_weight_": "array of shape (n_classes,)|The factor on each class.",
+    "probA_": "array of shape (n_problems,)|With probability=True: slopes of the "
+    "sigmoids 1 / (1 + exp(probA_ * decision + probB_)), with LIBSVM's signs.",
+    "probB_": "array of shape (n_problems,)|With probability=True: their offsets.",
+}
+REGRESSOR_ATTRIBUTES = {
+    "laplace_scale_": "float|With probability=True: the scale of the errors, LIBSVM's "
+    "sigma. probA_ holds the same.",
+    "conformal_residuals_": "array|Sorted errors on held-out samples: those of "
+    "probability=True, or of the last call of calibrate.",
+}
+MARKS = {
+    "prob_density_marks_": "array of shape (10,)|With probability=True: marks on the "
+    "decision value, as in LIBSVM.",
 }
 OFFSET = {"offset_": "array of shape (1,)|Minus intercept_: score_samples at the edge."}
 

@@ -24,8 +24,10 @@ from maxmargin.estimators.kernel_inputs import (
 from maxmargin.kernels.cache import default_cache_bytes
 from maxmargin.kernels.gram import Gram
 from maxmargin.kernels.memory import forget_spares
-from maxmargin.models import KernelSum, Machine, MatrixSum
+from maxmargin.models import KernelSum, MatrixSum
 from maxmargin.models.expansion import Part
+from maxmargin.models.held_out import Solved, State
+from maxmargin.models.machine import Fit
 from maxmargin.solvers import Options, Status, WorkingSet
 from maxmargin.solvers.gradient import check_finite
 from maxmargin.typing import FloatMatrix, FloatVector
@@ -172,9 +174,12 @@ class OneProblem(KernelMachine):
     def _solve(self, gram: Gram, targets: Any, training: TrainingSet) -> dict[str, Any]:
         shape = training.shape
         start, notes = self._start(shape)
-        machine = self._fit_machine(
-            gram, targets, training, start[0] if start else None
-        )
+        state, fit = self._stated(targets)
+        options, weight = self._options(training), training.weight
+        first = start[0] if start else None
+        machine = fit(state(weight), gram, options, first, None)
+        solved = Solved(state, fit, gram, weight, machine, options)
+        found = self._found(solved, targets, training)
         solution = machine.solution
         inside = np.flatnonzero(machine.coef)
         return {
@@ -185,17 +190,19 @@ class OneProblem(KernelMachine):
             "fit_status_": int(solution.status is not Status.CONVERGED),
             "n_iter_": solution.n_iter,
             "_warm": (shape, [solution.beta]),
-            "_notes": notes,
             **evidence([solution], [machine.objective], [machine.gap]),
+            **found,
+            "_notes": notes + found.get("_notes", []),
         }
 
-    def _fit_machine(
-        self,
-        gram: Gram,
-        targets: Any,
-        training: TrainingSet,
-        start: FloatVector | None,
-    ) -> Machine:
+    def _stated(self, targets: Any) -> tuple[State, Fit]:
+        """How the problem is stated from weights, and how it is fitted."""
+        raise NotImplementedError
+
+    def _found(
+        self, solved: Solved, targets: Any, training: TrainingSet
+    ) -> dict[str, Any]:
+        """What else the solved problem tells, for probabilities."""
         raise NotImplementedError
 
     def _decision(self, X: Any) -> FloatVector:

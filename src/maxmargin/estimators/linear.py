@@ -12,13 +12,14 @@ from maxmargin.estimators.document import (
 from maxmargin.estimators.formulation import Words
 from maxmargin.estimators.linear_base import LinearMachine
 from maxmargin.estimators.linear_classifier import LinearClassifier
+from maxmargin.estimators.linear_probability import CalibratedPlanes
 from maxmargin.estimators.parameters import LINEAR_SVC_RULES, LINEAR_SVR_RULES
 from maxmargin.estimators.targets import Numbered
 from maxmargin.models.linear import Hyperplanes
 
 
 @documented_linear(**LINEAR_CLASSIFIER_ATTRIBUTES)
-class LinearSVC(LinearClassifier):
+class LinearSVC(CalibratedPlanes, LinearClassifier):
     r"""Linear support vector classification.
 
     .. math:: \min_{w, b} \tfrac12 \|w\|_2^2 + \tfrac12 b'^2
@@ -62,6 +63,8 @@ class LinearSVC(LinearClassifier):
         max_iter=1000,
         solver="auto",
         penalize_intercept=True,
+        probability=False,
+        predict_by="auto",
         warm_start=False,
         time_limit=None,
         callback=None,
@@ -81,6 +84,8 @@ class LinearSVC(LinearClassifier):
         self.max_iter = max_iter
         self.solver = solver
         self.penalize_intercept = penalize_intercept
+        self.probability = probability
+        self.predict_by = predict_by
         self.warm_start = warm_start
         self.time_limit = time_limit
         self.callback = callback

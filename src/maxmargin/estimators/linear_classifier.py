@@ -47,14 +47,22 @@ class LinearClassifier(LinearClassifierMixin, SparseCoefMixin, Labelled, LinearM
         shape = (*self._shape(training, design), *classes)
         starts, notes = self._start(shape)
         options = self._options(training)
-        if self._words().is_joint:
-            planes = self._fit_jointly(design, targets, options, starts)
-        else:
-            problem = self._problem(design, np.empty(0), targets.weight)
-            solve = solver_of(self._words(), options)
-            planes = fit_one_vs_rest(problem, labels, solve, starts)
+        planes = self._planes(design, targets, options, starts)
         fitted = self._as_attributes(planes, shape)
         return fitted | targets.attributes | {"_notes": notes}
+
+    def _planes(
+        self,
+        design: Design,
+        targets: ClassTargets,
+        options: Options,
+        starts: list[Any] | None = None,
+    ) -> Hyperplanes:
+        if self._words().is_joint:
+            return self._fit_jointly(design, targets, options, starts)
+        problem = self._problem(design, np.empty(0), targets.weight)
+        solve = solver_of(self._words(), options)
+        return fit_one_vs_rest(problem, targets.labels, solve, starts)
 
     def _fit_jointly(
         self,

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from maxmargin.errors import InvalidInput, NotAvailable
+from maxmargin.errors import InvalidInput
 
 MAX_DEGREE = 10_000
 LARGEST_SEED = 2**32 - 1
@@ -86,6 +86,16 @@ RULES = {
     "verbose": Rule(
         lambda v: _is_bool(v) or (_is_int(v) and v >= 0), "True, False or a number"
     ),
+    "calibration": _one_of("folds", "leave_one_out"),
+    "predict_by": _one_of("auto", "decision", "probability"),
+    "random_state": Rule(
+        lambda v: (
+            v is None
+            or (_is_int(v) and 0 <= v <= LARGEST_SEED)
+            or isinstance(v, np.random.RandomState)
+        ),
+        f"None, a whole number from 0 to {LARGEST_SEED}, or a RandomState",
+    ),
     "break_ties": YES_OR_NO,
     "fit_intercept": YES_OR_NO,
     "warm_start": YES_OR_NO,
@@ -110,14 +120,6 @@ LINEAR_RULES = RULES | {
         lambda v: _is_real(v) and np.isfinite(v), "a finite number"
     ),
     "penalize_intercept": YES_OR_NO,
-    "random_state": Rule(
-        lambda v: (
-            v is None
-            or (_is_int(v) and 0 <= v <= LARGEST_SEED)
-            or isinstance(v, np.random.RandomState)
-        ),
-        f"None, a whole number from 0 to {LARGEST_SEED}, or a RandomState",
-    ),
     "solver": _one_of(
         "auto", "dcd", "newton", "newton-cg", "interior", "proximal", "cd"
     ),
@@ -154,9 +156,3 @@ def check_parameters(estimator: Any, rules: dict[str, Rule]) -> None:
         rule = rules.get(parameter)
         if rule is not None:
             check_parameter(name, parameter, value, rule)
-    if getattr(estimator, "probability", False):
-        raise NotAvailable(
-            f"{name}(probability=True) is not available yet. Wrap the classifier "
-            "instead: sklearn.calibration.CalibratedClassifierCV"
-            f"({name}(), ensemble=False)."
-        )

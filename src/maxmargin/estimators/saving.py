@@ -50,7 +50,9 @@ NUMBERS = (  # attributes of a fit: a number, or an array of one per problem
     "class_weight_",
     "intercept_",
     "_largest",
+    "conformal_residuals_",
 )
+SIGMOIDS = ("probA_", "probB_")  # of linear machines, whose models have none
 LARGEST_SIZE = 2**62
 
 
@@ -129,7 +131,7 @@ def _saved(estimator: Any, model: Model) -> Saved:
     arrays: dict[str, Any] = {}
     for key, value in estimator.get_params(deep=False).items():
         notes["parameters"][key] = _as_note(name, key, value)
-    for key in NUMBERS:
+    for key in NUMBERS if name in MACHINES else (*NUMBERS, *SIGMOIDS):
         if hasattr(estimator, key):
             _put_number(notes, arrays, key, getattr(estimator, key))
     if hasattr(estimator, "status_"):
@@ -264,8 +266,11 @@ def _extra_arrays(saved: Saved, content: Content) -> dict[str, Any]:
         if key == "feature_names_in_":
             is_fine = array.dtype == object and array.shape == (model.n_features,)
         else:
-            is_fine = key in NUMBERS and array.dtype.kind in "fi" and array.ndim == 1
-        if key == "intercept_":
+            is_known = key in NUMBERS or (
+                key in SIGMOIDS and not isinstance(model, KernelModel)
+            )
+            is_fine = is_known and array.dtype.kind in "fi" and array.ndim == 1
+        if key in ("intercept_", *SIGMOIDS):
             is_fine = is_fine and len(array) == _n_planes(model)
         if not is_fine:
             content.fail(f"the array {key[:80]!r} is not what an estimator keeps.")

@@ -4,15 +4,16 @@ from typing import Any
 
 import numpy as np
 
-from maxmargin.errors import InfeasibleProblem
+from maxmargin.data.weights import box_sizes
+from maxmargin.errors import InfeasibleProblem, InvalidInput
 from maxmargin.estimators.classifier import PairwiseClassifier
 from maxmargin.estimators.document import CLASSIFIER_ATTRIBUTES, documented
 from maxmargin.estimators.inputs import TrainingSet
 from maxmargin.estimators.targets import ClassTargets
-from maxmargin.kernels.gram import Gram
-from maxmargin.models import Machine, fit_decision, fit_margin
-from maxmargin.problems.classification import c_svc, check_nu, nu_svc
-from maxmargin.solvers import Options
+from maxmargin.models import fit_decision, fit_margin
+from maxmargin.models.held_out import State
+from maxmargin.models.machine import Fit
+from maxmargin.problems.classification import c_svc, check_nu, feasible_nu_svc
 from maxmargin.typing import FloatVector
 
 
@@ -47,6 +48,8 @@ class SVC(PairwiseClassifier):
         coef0=0.0,
         shrinking=True,
         probability=False,
+        calibration="folds",
+        predict_by="auto",
         tol=1e-3,
         cache_size="auto",
         class_weight=None,
@@ -70,6 +73,8 @@ class SVC(PairwiseClassifier):
         self.coef0 = coef0
         self.shrinking = shrinking
         self.probability = probability
+        self.calibration = calibration
+        self.predict_by = predict_by
         self.tol = tol
         self.cache_size = cache_size
         self.class_weight = class_weight
@@ -86,17 +91,11 @@ class SVC(PairwiseClassifier):
         self.callback = callback
         self.n_jobs = n_jobs
 
-    def _fit_pair(
-        self,
-        gram: Gram,
-        y: FloatVector,
-        weight: FloatVector,
-        options: Options,
-        start: FloatVector | None,
-    ) -> Machine:
-        has_intercept = bool(self.fit_intercept)
-        problem = c_svc(y, float(self.C) * weight, has_intercept=has_intercept)
-        return fit_decision(problem, gram, options, start)
+    def _stated(self, y: FloatVector) -> tuple[State, Fit]:
+        has_intercept, C = bool(self.fit_intercept), float(self.C)
+        return lambda w: c_svc(
+            y, box_sizes(C, w), has_intercept=has_intercept
+        ), fit_decision
 
 
 @documented(**CLASSIFIER_ATTRIBUTES)
@@ -122,6 +121,8 @@ class NuSVC(PairwiseClassifier):
         coef0=0.0,
         shrinking=True,
         probability=False,
+        calibration="folds",
+        predict_by="auto",
         tol=1e-3,
         cache_size="auto",
         class_weight=None,
@@ -144,6 +145,8 @@ class NuSVC(PairwiseClassifier):
         self.coef0 = coef0
         self.shrinking = shrinking
         self.probability = probability
+        self.calibration = calibration
+        self.predict_by = predict_by
         self.tol = tol
         self.cache_size = cache_size
         self.class_weight = class_weight
@@ -170,19 +173,20 @@ class NuSVC(PairwiseClassifier):
             check_nu(sign, weight[rows], float(self.nu), names)
         return targets
 
+    def _check_calibration(self) -> None:
+        super()._check_calibration()
+        if self.probability and self.calibration != "folds":
+            raise InvalidInput(
+                "NuSVC's calibration must be 'folds', got 'leave_one_out': without a "
+                "sample its nu means another problem. Use SVC, or 'folds'."
+            )
+
     def _refuse_single_class(self) -> None:
         raise InfeasibleProblem(
             "specified nu is infeasible: all samples with positive weights belong to "
             "the same class; at least two classes must have positive weights."
         )
 
-    def _fit_pair(
-        self,
-        gram: Gram,
-        y: FloatVector,
-        weight: FloatVector,
-        options: Options,
-        start: FloatVector | None,
-    ) -> Machine:
-        problem = nu_svc(y, weight, float(self.nu))
-        return fit_margin(problem, gram, options, start)
+    def _stated(self, y: FloatVector) -> tuple[State, Fit]:
+        nu = float(self.nu)
+        return lambda w: feasible_nu_svc(y, nu, w), fit_margin

@@ -4,23 +4,32 @@ from typing import Any
 
 from sklearn.base import RegressorMixin
 
-from maxmargin.estimators.document import documented
+from maxmargin.data.weights import box_sizes
+from maxmargin.errors import InvalidInput
+from maxmargin.estimators.document import REGRESSOR_ATTRIBUTES, documented
 from maxmargin.estimators.inputs import TrainingSet
+from maxmargin.estimators.intervals import Intervals
 from maxmargin.estimators.kernel import OneProblem
 from maxmargin.estimators.targets import Numbered
-from maxmargin.kernels.gram import Gram
-from maxmargin.models import Machine, fit_decision, fit_tube
-from maxmargin.problems import epsilon_svr, nu_svr
+from maxmargin.models import fit_decision, fit_tube
+from maxmargin.models.held_out import Solved, State
+from maxmargin.models.machine import Fit
+from maxmargin.problems import DualProblem, epsilon_svr, nu_svr
 from maxmargin.typing import FloatVector
 
 
-class _Regressor(RegressorMixin, Numbered, OneProblem):
+class _Regressor(RegressorMixin, Intervals, Numbered, OneProblem):
     def predict(self, X):
         """The fitted function at these samples, shape (n_samples,)."""
         return self._decision(X)
 
+    def _found(
+        self, solved: Solved, targets: FloatVector, training: TrainingSet
+    ) -> dict[str, Any]:
+        return self._calibrated(solved, targets, training.weight)
 
-@documented()
+
+@documented(**REGRESSOR_ATTRIBUTES)
 class SVR(_Regressor):
     r"""epsilon-support vector regression.
 
@@ -43,6 +52,9 @@ class SVR(_Regressor):
         C=1.0,
         epsilon=0.1,
         shrinking=True,
+        probability=False,
+        calibration="folds",
+        random_state=None,
         cache_size="auto",
         verbose=False,
         max_iter=-1,
@@ -62,6 +74,9 @@ class SVR(_Regressor):
         self.C = C
         self.epsilon = epsilon
         self.shrinking = shrinking
+        self.probability = probability
+        self.calibration = calibration
+        self.random_state = random_state
         self.cache_size = cache_size
         self.verbose = verbose
         self.max_iter = max_iter
@@ -73,23 +88,19 @@ class SVR(_Regressor):
         self.callback = callback
         self.n_jobs = n_jobs
 
-    def _fit_machine(
-        self,
-        gram: Gram,
-        targets: Any,
-        training: TrainingSet,
-        start: FloatVector | None,
-    ) -> Machine:
-        problem = epsilon_svr(
-            targets,
-            float(self.C) * training.weight,
-            float(self.epsilon),
-            has_intercept=bool(self.fit_intercept),
-        )
-        return fit_decision(problem, gram, self._options(training), start)
+    def _stated(self, targets: FloatVector) -> tuple[State, Fit]:
+        C, epsilon = float(self.C), float(self.epsilon)
+        has_intercept = bool(self.fit_intercept)
+
+        def state(weight: FloatVector) -> DualProblem:
+            return epsilon_svr(
+                targets, box_sizes(C, weight), epsilon, has_intercept=has_intercept
+            )
+
+        return state, fit_decision
 
 
-@documented()
+@documented(**REGRESSOR_ATTRIBUTES)
 class NuSVR(_Regressor):
     r"""nu-support vector regression: the width of the tube is found, not given.
 
@@ -110,6 +121,9 @@ class NuSVR(_Regressor):
         gamma="scale",
         coef0=0.0,
         shrinking=True,
+        probability=False,
+        calibration="folds",
+        random_state=None,
         tol=1e-3,
         cache_size="auto",
         verbose=False,
@@ -128,6 +142,9 @@ class NuSVR(_Regressor):
         self.gamma = gamma
         self.coef0 = coef0
         self.shrinking = shrinking
+        self.probability = probability
+        self.calibration = calibration
+        self.random_state = random_state
         self.tol = tol
         self.cache_size = cache_size
         self.verbose = verbose
@@ -139,12 +156,13 @@ class NuSVR(_Regressor):
         self.callback = callback
         self.n_jobs = n_jobs
 
-    def _fit_machine(
-        self,
-        gram: Gram,
-        targets: Any,
-        training: TrainingSet,
-        start: FloatVector | None,
-    ) -> Machine:
-        problem = nu_svr(targets, float(self.C) * training.weight, float(self.nu))
-        return fit_tube(problem, gram, self._options(training), start)
+    def _check_calibration(self) -> None:
+        if self.probability and self.calibration != "folds":
+            raise InvalidInput(
+                "NuSVR's calibration must be 'folds', got 'leave_one_out': without a "
+                "sample its nu means another problem. Use SVR, or 'folds'."
+            )
+
+    def _stated(self, targets: FloatVector) -> tuple[State, Fit]:
+        C, nu = float(self.C), float(self.nu)
+        return lambda weight: nu_svr(targets, box_sizes(C, weight), nu), fit_tube

@@ -13,13 +13,13 @@ import scipy.sparse as sp
 from maxmargin.errors import InvalidInput
 from maxmargin.interop.evaluation import judge_folds
 from maxmargin.interop.libsvm_file import read_libsvm, write_libsvm
+from maxmargin.interop.libsvm_kernels import serial_numbers
 from maxmargin.interop.libsvm_objects import svm_model, svm_parameter, svm_problem
 from maxmargin.interop.libsvm_training import (
     REGRESSORS,
     check_svm,
     cross_validate_svm,
     quiet,
-    serial_numbers,
     train_svm,
 )
 from maxmargin.interop.nodes import refuse_pointers, samples_of
@@ -53,7 +53,7 @@ def svm_train(arg1: Any, arg2: Any = None, arg3: Any = None, arg4: Any = None) -
         -m cachesize : in MB (100, which here means as much as is useful)
         -e epsilon : tolerance of the termination criterion (0.001)
         -h shrinking : 0 or 1 (1)
-        -b probability_estimates : 1 is not available for training yet (0)
+        -b probability_estimates : 1 for a model that can tell probabilities (0)
         -wi weight : factor of C for class i, of C-SVC (1)
         -v n : n-fold cross-validation
         -q : quiet

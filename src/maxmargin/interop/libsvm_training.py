@@ -9,27 +9,33 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
 from maxmargin._threads import count_cores, run_all
 from maxmargin.data.labels import Labels
 from maxmargin.data.weights import counted_samples
-from maxmargin.errors import InvalidInput, NotAvailable
+from maxmargin.errors import InvalidInput
 from maxmargin.interop.c_rand import PROCESS, CRand
 from maxmargin.interop.folds import Fold, plain_folds, stratified_folds
+from maxmargin.interop.libsvm_kernels import (
+    WITH_GAMMA,
+    kernel_columns,
+    kernel_of,
+    serial_numbers,
+)
 from maxmargin.interop.option_strings import KernelType, SvmOptions, SvmType
 from maxmargin.interop.samples import DataSet, labels_as_met
 from maxmargin.kernels.cache import default_cache_bytes
-from maxmargin.kernels.functions import RBF, Kernel, Linear, Polynomial, Sigmoid
 from maxmargin.models.fit_kernel import (
+    Folds,
     KernelEvidence,
     KernelSet,
     KernelSpec,
     fit_kernel_model,
 )
+from maxmargin.models.held_out import N_FOLDS
 from maxmargin.models.kernel_model import KernelModel, dense_columns
 from maxmargin.solvers import Options, Progress, Status
-from maxmargin.typing import FloatMatrix, FloatVector, IntVector
+from maxmargin.typing import FloatVector, IntVector
 
 MACHINES = {
     SvmType.C_SVC: "c_svc",
@@ -42,9 +48,13 @@ CLASSIFIERS = (SvmType.C_SVC, SvmType.NU_SVC)
 REGRESSORS = (SvmType.EPSILON_SVR, SvmType.NU_SVR)
 WITH_C = (SvmType.C_SVC, SvmType.EPSILON_SVR, SvmType.NU_SVR)
 WITH_NU = (SvmType.NU_SVC, SvmType.ONE_CLASS, SvmType.NU_SVR)
-WITH_GAMMA = (KernelType.POLY, KernelType.RBF, KernelType.SIGMOID)
 LARGEST_CACHE = 2.0**40  # MB: more bytes than 64 bits can count
 DEFAULT_CACHE = 100.0  # LIBSVM's; where it was not changed, ours is as large as fits
+
+LAPLACE = (
+    "Prob. model for test data: target value = predicted value + z,\n"
+    "z: Laplace distribution e^(-|z|/sigma)/(2sigma),sigma= {:g}\n"
+)
 
 Say = Callable[[str], object]
 
@@ -144,33 +154,30 @@ def _check_nu(data: DataSet, told: SvmOptions) -> str | None:
     return None
 
 
-def refuse_probability(told: SvmOptions) -> None:
-    """Training for probabilities is not there yet; using such models is."""
-    if told.probability:
-        raise NotAvailable(
-            "-b 1: this version cannot train models for probability estimates; train "
-            "without it. Models that carry probabilities can be loaded and used."
-        )
-
-
 # Training.
 
 
 def train_svm(
-    data: DataSet, told: SvmOptions, say: Say = quiet, pace: Pace | None = None
+    data: DataSet,
+    told: SvmOptions,
+    say: Say = quiet,
+    pace: Pace | None = None,
+    random: CRand = PROCESS,
 ) -> Trained:
-    """Train, and report in LIBSVM's words."""
-    refuse_probability(told)
+    """Train, and report in LIBSVM's words; `random` makes the folds of -b 1."""
     _warn_of_weights(data, told)
-    trained, report = _train(data, told, pace or Pace())
+    problem = _state(data, told)
+    folds = _probability_folds(problem, told, random)
+    trained, report = _train(data, problem, told, pace or Pace(), folds)
     say(report)
     return trained
 
 
-def _train(data: DataSet, told: SvmOptions, pace: Pace) -> tuple[Trained, str]:
-    problem = _state(data, told)
+def _train(
+    data: DataSet, problem: _Problem, told: SvmOptions, pace: Pace, folds: Folds | None
+) -> tuple[Trained, str]:
     model, evidence = fit_kernel_model(
-        problem.spec, problem.training, _options(told, pace), pace.threads
+        problem.spec, problem.training, _options(told, pace), pace.threads, folds
     )
     place = np.asarray(model.support_index)
     rows = problem.kept[place]
@@ -181,7 +188,31 @@ def _train(data: DataSet, told: SvmOptions, pace: Pace) -> tuple[Trained, str]:
         n_features=model.n_features if problem.serial is None else data.largest,
         index_base=data.first,
     )
-    return Trained(model, rows, evidence), _report(problem, model, evidence)
+    report = _report(problem, model, evidence)
+    if folds is not None:
+        report += _words_of_probability(model)
+    return Trained(model, rows, evidence), report
+
+
+def _probability_folds(
+    problem: _Problem, told: SvmOptions, random: CRand
+) -> Folds | None:
+    """The folds of -b 1: of a pair, the samples of its first class come first."""
+    if not told.probability:
+        return None
+    target = problem.training.target
+    if target is None:
+        return []
+    if not isinstance(target, Labels):
+        n = len(target)
+        return [[fold.outside for fold in plain_folds(n, min(N_FOLDS, n), random)]]
+    folds = []
+    for i, j in target.pairs():
+        code = target.code[(target.code == i) | (target.code == j)]
+        order = np.argsort(code, kind="stable")
+        parts = plain_folds(len(order), N_FOLDS, random)
+        folds.append([order[fold.outside] for fold in parts])
+    return folds
 
 
 def _state(data: DataSet, told: SvmOptions) -> _Problem:
@@ -212,46 +243,6 @@ def _state(data: DataSet, told: SvmOptions) -> _Problem:
     )
     is_even = bool((per_class == per_class[0]).all())
     return _Problem(spec, KernelSet(X, target, weight), kept, serial, is_even)
-
-
-def kernel_of(told: SvmOptions, n_features: int) -> Kernel | None:
-    """The kernel that the options name; gamma 0 is 1 / number of features."""
-    gamma = float(told.gamma)
-    if gamma == 0.0 and n_features > 0:
-        gamma = 1.0 / n_features
-    kernels: dict[int, Kernel | None] = {
-        KernelType.LINEAR: Linear(),
-        KernelType.POLY: Polynomial(gamma, float(told.coef0), int(told.degree)),
-        KernelType.RBF: RBF(gamma),
-        KernelType.SIGMOID: Sigmoid(gamma, float(told.coef0)),
-        KernelType.PRECOMPUTED: None,
-    }
-    return kernels[told.kernel_type]
-
-
-def serial_numbers(X: Any, largest: int) -> IntVector:
-    """From 0: which sample each row of a precomputed kernel stands for."""
-    numbers = _dense(X[:, :1])[:, 0]
-    if sp.issparse(X) and (np.diff(X[:, :1].tocsr().indptr) == 0).any():
-        raise InvalidInput(
-            "Wrong input format: first column must be 0:sample_serial_number"
-        )
-    if not ((numbers >= 1) & (numbers <= largest) & (numbers % 1 == 0)).all():
-        raise InvalidInput(
-            "Wrong input format: sample_serial_number out of range: whole numbers "
-            f"from 1 to {largest} belong in the first column."
-        )
-    return numbers.astype(np.intp) - 1
-
-
-def kernel_columns(X: Any) -> Any:
-    """Rows of a precomputed kernel without the numbers of their samples."""
-    return X[:, 1:]
-
-
-def _dense(X: Any) -> FloatMatrix:
-    matrix: FloatMatrix = X.toarray() if sp.issparse(X) else X
-    return matrix
 
 
 def class_weights(labels: Labels, told: Any) -> FloatVector:
@@ -315,9 +306,21 @@ def _report(
         lines.append(f"obj = {found.machine.objective:f}, rho = {found.rho:f}")
         lines.append(f"nSV = {found.n_support}, nBSV = {found.n_bounded}")
         warn_unless_converged(found.machine.solution.status)
+        warn_unless_converged(found.fold_status)
     if model.is_classifier:
         lines.append(f"Total nSV = {model.n_vectors}")
     return "".join(f"{line}\n" for line in lines)
+
+
+def _words_of_probability(model: KernelModel) -> str:
+    if model.is_regressor:
+        return LAPLACE.format(model.sigma)
+    if not model.has_probabilities:
+        complain(
+            "WARNING: number of positive or negative decision values <5; too few to "
+            "do a probability estimation."
+        )
+    return ""
 
 
 def warn_unless_converged(status: Status) -> None:
@@ -339,14 +342,17 @@ def cross_validate_svm(
     random: CRand = PROCESS,
 ) -> FloatVector:
     """What each sample is predicted to be by a machine that has not seen it."""
-    refuse_probability(told)
     _warn_of_weights(data, told)
     pace = pace or Pace()
     folds = svm_folds(data, told, random)
     if told.cache_size == DEFAULT_CACHE:
         share = default_cache_bytes() / (1 << 20) / min(len(folds), count_cores())
         told = replace(told, cache_size=max(1.0, share))
-    tasks = [partial(_hold_out, data, told, pace, fold) for fold in folds]
+    within = [_folds_inside(data, told, fold, random) for fold in folds]
+    tasks = [
+        partial(_hold_out, data, told, pace, fold, more)
+        for fold, more in zip(folds, within, strict=True)
+    ]
     out = np.empty(len(data.y))
     for fold, (predicted, report) in zip(
         folds, run_all(tasks, pace.threads), strict=True
@@ -370,11 +376,29 @@ def svm_folds(data: DataSet, told: SvmOptions, random: CRand) -> list[Fold]:
     return plain_folds(n, n_folds, random)
 
 
+def _folds_inside(
+    data: DataSet, told: SvmOptions, fold: Fold, random: CRand
+) -> Folds | None:
+    """Where -b 1 holds samples out of those that are not held out."""
+    if not told.probability:
+        return None
+    problem = _state(data.take(fold.inside), told)
+    folds = _probability_folds(problem, told, random)
+    return folds if told.svm_type in CLASSIFIERS else None
+
+
 def _hold_out(
-    data: DataSet, told: SvmOptions, pace: Pace, fold: Fold
+    data: DataSet, told: SvmOptions, pace: Pace, fold: Fold, folds: Folds | None
 ) -> tuple[FloatVector, str]:
-    trained, report = _train(data.take(fold.inside), told, pace)
+    """With -b 1 the most probable class is what a classifier predicts."""
+    inside = data.take(fold.inside)
+    problem = _state(inside, told)
+    trained, report = _train(inside, problem, told, pace, folds)
     X = data.X[fold.outside]
     if told.kernel_type == KernelType.PRECOMPUTED:
         X = kernel_columns(X)
-    return np.asarray(trained.model.predict(X), dtype=np.float64), report
+    model = trained.model
+    if folds is None:
+        return np.asarray(model.predict(X), dtype=np.float64), report
+    winner = model.probabilities(X).argmax(axis=1)
+    return np.asarray(model.classes[winner], dtype=np.float64), report

@@ -7,7 +7,8 @@ import numpy as np
 from maxmargin._threads import count_cores
 from maxmargin.errors import InvalidInput
 from maxmargin.interop.evaluation import classification_line, regression_lines, score
-from maxmargin.interop.libsvm_training import Say, kernel_columns
+from maxmargin.interop.libsvm_kernels import kernel_columns
+from maxmargin.interop.libsvm_training import Say
 from maxmargin.interop.samples import Samples, aligned
 from maxmargin.models.kernel_model import KernelModel
 from maxmargin.models.linear_model import LinearModel

@@ -80,6 +80,7 @@ class VectorGram:
             rows = rows.centred_on(middle)
         self.n, self.kernel, self.rows = len(rows), suited_to(kernel, rows), rows
         self.n_threads = n_threads
+        self._single: tuple[SingleKernel | None] | None = None
 
     def diagonal(self) -> FloatVector:
         return self.kernel.of_self(self.rows)
@@ -102,6 +103,12 @@ class VectorGram:
         return make_source(self.kernel, rows.take(columns))
 
     def single(self) -> SingleKernel | None:
+        """Made once: folds and pairs of classes that share this matrix share it too."""
+        if self._single is None:
+            self._single = (self._make_single(),)
+        return self._single[0]
+
+    def _make_single(self) -> SingleKernel | None:
         kernel, rows = self.kernel, self.rows
         if not isinstance(kernel, RBF):
             return None

@@ -4,8 +4,8 @@ Samples, targets and weights are those that count, and have been checked. Classe
 in the order that the model shall have them in.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,16 +14,24 @@ import scipy.sparse as sp
 from maxmargin._threads import count_cores, one_blas_thread
 from maxmargin.data.labels import Labels
 from maxmargin.data.rows import as_rows
+from maxmargin.data.weights import box_sizes
 from maxmargin.errors import InvalidInput
 from maxmargin.kernels.functions import Kernel
 from maxmargin.kernels.gram import Gram, MatrixGram, VectorGram, check_symmetric
 from maxmargin.kernels.memory import forget_spares
+from maxmargin.models.calibration import (
+    Sigmoid,
+    calibrate_pair,
+    density_marks,
+    laplace_scale,
+)
+from maxmargin.models.held_out import Solved, State, held_out_decisions
 from maxmargin.models.kernel_model import MANY_COLUMNS, KernelModel, pick_columns
-from maxmargin.models.machine import Machine, fit_decision, fit_margin, fit_tube
+from maxmargin.models.machine import Fit, Machine, fit_decision, fit_margin, fit_tube
 from maxmargin.models.multiclass import fit_pairs
-from maxmargin.problems import epsilon_svr, nu_svr, one_class
-from maxmargin.problems.classification import c_svc, nu_svc
-from maxmargin.solvers import Options
+from maxmargin.problems import DualProblem, epsilon_svr, nu_svr, one_class
+from maxmargin.problems.classification import c_svc, feasible_nu_svc, nu_svc
+from maxmargin.solvers import Options, Status
 from maxmargin.solvers.gradient import check_finite
 from maxmargin.typing import FloatVector, IntVector
 
@@ -56,25 +64,36 @@ class KernelEvidence:
     nu: float  # C-SVC and epsilon-SVR: the nu that would lead to the same machine
     C: float  # nu-SVC: the C that would
     epsilon: float  # nu-SVR: the tube that was found
+    sigmoid: Sigmoid | None = None  # of a pair of classes, where folds were given
+    fold_status: Status = Status.CONVERGED  # how the worst of them ended
 
     @property
     def rho(self) -> float:
         return -self.machine.intercept
 
 
+Folds = list[list[IntVector]]  # of each problem: its samples to hold out, from 0
+
+
 def fit_kernel_model(
-    spec: KernelSpec, training: KernelSet, options: Options, n_threads: int = 1
+    spec: KernelSpec,
+    training: KernelSet,
+    options: Options,
+    n_threads: int = 1,
+    folds: Folds | None = None,
 ) -> tuple[KernelModel, list[KernelEvidence]]:
     """Solve every pair of classes, or the one problem there is.
 
-    `support_index` of the model counts the rows of this training set.
+    `support_index` of the model counts the rows of this training set. With `folds`, a
+    list for every problem (of a one-class machine nothing is held out, and the list is
+    not read), the model can tell probabilities.
     """
     with one_blas_thread():
         gram = _gram(spec.kernel, training.X, n_threads)
         try:
             if isinstance(training.target, Labels):
-                return _fit_classes(spec, training, gram, options, n_threads)
-            return _fit_single(spec, training, gram, options)
+                return _fit_classes(spec, training, gram, options, n_threads, folds)
+            return _fit_single(spec, training, gram, options, n_threads, folds)
         finally:
             forget_spares()
 
@@ -89,7 +108,12 @@ def _gram(kernel: Kernel | None, X: Any, n_threads: int) -> Gram:
 
 
 def _fit_classes(
-    spec: KernelSpec, training: KernelSet, gram: Gram, options: Options, n_threads: int
+    spec: KernelSpec,
+    training: KernelSet,
+    gram: Gram,
+    options: Options,
+    n_threads: int,
+    folds: Folds | None,
 ) -> tuple[KernelModel, list[KernelEvidence]]:
     labels, weight = training.target, training.weight
     assert isinstance(labels, Labels)
@@ -99,8 +123,12 @@ def _fit_classes(
     found: dict[int, KernelEvidence] = {}
 
     def fit_pair(gram: Gram, y: FloatVector, rows: IntVector, number: int) -> Machine:
-        found[number] = _fit_pair(spec, y, weight[rows], gram, options)
-        return found[number].machine
+        evidence, solved = _fit_pair(spec, y, weight[rows], gram, options)
+        if folds is not None:
+            sigmoid, status = calibrate_pair(solved, y, folds[number], None, n_threads)
+            evidence = replace(evidence, sigmoid=sigmoid, fold_status=status)
+        found[number] = evidence
+        return evidence.machine
 
     pairs = fit_pairs(gram, labels, fit_pair, n_threads)
     check_finite(np.append(pairs.intercept, pairs.dual_coef))
@@ -115,24 +143,47 @@ def _fit_classes(
         n_support=pairs.n_support,
         n_features=_n_features(spec, training),
     )
-    return model, [found[number] for number in sorted(found)]
+    evidence = [found[number] for number in sorted(found)]
+    sigmoids = [one.sigmoid for one in evidence if one.sigmoid is not None]
+    if folds is not None:
+        model = replace(
+            model,
+            prob_a=np.array([sigmoid.slope for sigmoid in sigmoids]),
+            prob_b=np.array([sigmoid.offset for sigmoid in sigmoids]),
+        )
+    return model, evidence
 
 
 def _fit_pair(
     spec: KernelSpec, y: FloatVector, weight: FloatVector, gram: Gram, options: Options
-) -> KernelEvidence:
+) -> tuple[KernelEvidence, Solved]:
     if spec.machine == "c_svc":
-        C = spec.C * weight
-        return _weigh(fit_decision(c_svc(y, C), gram, options), C)
+        state = partial(_c_svc, y, spec.C)
+        machine = fit_decision(state(weight), gram, options)
+        solved = Solved(state, fit_decision, gram, weight, machine, options)
+        return _weigh(machine, spec.C * weight), solved
     machine = fit_margin(nu_svc(y, weight, spec.nu), gram, options)
-    return _weigh(machine, weight, machine.solution.beta)
+    state = partial(feasible_nu_svc, y, spec.nu)
+    solved = Solved(state, fit_margin, gram, weight, machine, options)
+    return _weigh(machine, weight, machine.solution.beta), solved
+
+
+def _c_svc(y: FloatVector, C: float, weight: FloatVector) -> DualProblem:
+    return c_svc(y, box_sizes(C, weight))
 
 
 def _fit_single(
-    spec: KernelSpec, training: KernelSet, gram: Gram, options: Options
+    spec: KernelSpec,
+    training: KernelSet,
+    gram: Gram,
+    options: Options,
+    n_threads: int,
+    folds: Folds | None,
 ) -> tuple[KernelModel, list[KernelEvidence]]:
-    found = ONE_PROBLEM[spec.machine](spec, training, gram, options)
-    machine = found.machine
+    state, fit = _single_problem(spec, training)
+    weight = training.weight
+    machine = fit(state(weight), gram, options, None, None)
+    found = _weigh(machine, weight if spec.machine == "one_class" else spec.C * weight)
     inside = np.flatnonzero(machine.coef)
     check_finite(np.append(machine.coef, machine.intercept))
     model = KernelModel(
@@ -144,38 +195,37 @@ def _fit_single(
         intercept=np.array([machine.intercept]),
         n_features=_n_features(spec, training),
     )
-    return model, [found]
+    if folds is None:
+        return model, [found]
+    if spec.machine == "one_class":
+        return replace(model, density_marks=density_marks(machine.decisions)), [found]
+    solved = Solved(state, fit, gram, weight, machine, options)
+    said = held_out_decisions(solved, folds[0], n_threads)
+    sigma = laplace_scale(_numbers(training) - said.decisions)
+    found = replace(found, fold_status=said.status)
+    return replace(model, prob_a=np.array([sigma])), [found]
 
 
-def _fit_one_class(
-    spec: KernelSpec, training: KernelSet, gram: Gram, options: Options
-) -> KernelEvidence:
-    problem = one_class(training.weight, spec.nu)
-    return _weigh(fit_decision(problem, gram, options), training.weight)
+def _single_problem(spec: KernelSpec, training: KernelSet) -> tuple[State, Fit]:
+    """How to state and to fit a machine without classes."""
+    if spec.machine == "one_class":
+        return partial(_one_class, spec), fit_decision
+    z = _numbers(training)
+    if spec.machine == "nu_svr":
+        return partial(_nu_svr, spec, z), fit_tube
+    return partial(_epsilon_svr, spec, z), fit_decision
 
 
-def _fit_epsilon(
-    spec: KernelSpec, training: KernelSet, gram: Gram, options: Options
-) -> KernelEvidence:
-    C = spec.C * training.weight
-    problem = epsilon_svr(_numbers(training), C, spec.epsilon)
-    return _weigh(fit_decision(problem, gram, options), C)
+def _one_class(spec: KernelSpec, weight: FloatVector) -> DualProblem:
+    return one_class(weight, spec.nu)
 
 
-def _fit_nu(
-    spec: KernelSpec, training: KernelSet, gram: Gram, options: Options
-) -> KernelEvidence:
-    C = spec.C * training.weight
-    machine = fit_tube(nu_svr(_numbers(training), C, spec.nu), gram, options)
-    return _weigh(machine, C)
+def _epsilon_svr(spec: KernelSpec, z: FloatVector, weight: FloatVector) -> DualProblem:
+    return epsilon_svr(z, box_sizes(spec.C, weight), spec.epsilon)
 
 
-FitOne = Callable[[KernelSpec, KernelSet, Gram, Options], KernelEvidence]
-ONE_PROBLEM: dict[str, FitOne] = {
-    "one_class": _fit_one_class,
-    "epsilon_svr": _fit_epsilon,
-    "nu_svr": _fit_nu,
-}
+def _nu_svr(spec: KernelSpec, z: FloatVector, weight: FloatVector) -> DualProblem:
+    return nu_svr(z, box_sizes(spec.C, weight), spec.nu)
 
 
 def _numbers(training: KernelSet) -> FloatVector:

@@ -1,5 +1,6 @@
 """What does a solved dual problem say about the machine? One reading per machine."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -24,7 +25,20 @@ class Machine:
     objective: float  # as LIBSVM prints it
     gap: float
     solution: Solution
+    image: FloatVector  # K @ beta at every training row, as exact as the slopes are
+    scale: float = 1.0  # coef is beta times this
     has_vanished: bool = False  # nu-SVC without a margin: the decision means nothing
+
+    @property
+    def decisions(self) -> FloatVector:
+        """The decision value of every training row: no kernel has to be computed."""
+        values: FloatVector = self.scale * self.image + self.intercept
+        return values
+
+
+Fit = Callable[
+    [DualProblem, Gram, Options, FloatVector | None, FloatVector | None], Machine
+]
 
 
 def fit_decision(
@@ -32,9 +46,14 @@ def fit_decision(
     gram: Gram,
     options: Options,
     start: FloatVector | None = None,
+    image: FloatVector | None = None,
 ) -> Machine:
-    """C-SVC, epsilon-SVR and one-class: the solution is the machine."""
-    solution = _solve(problem, gram, options, start)
+    """C-SVC, epsilon-SVR and one-class: the solution is the machine.
+
+    `start`: variables to begin with; `image`: K times these, if they are feasible and
+    that is known.
+    """
+    solution = _solve(problem, gram, options, start, image)
     level = float(solution.level[0]) if len(solution.level) else 0.0
     return Machine(
         coef=solution.beta,
@@ -42,6 +61,7 @@ def fit_decision(
         objective=solution.objective,
         gap=solution.gap,
         solution=solution,
+        image=_image(problem, solution, gram.n),
     )
 
 
@@ -50,13 +70,14 @@ def fit_margin(
     gram: Gram,
     options: Options,
     start: FloatVector | None = None,
+    image: FloatVector | None = None,
 ) -> Machine:
     """nu-SVC: the two levels are the margins', and half their distance becomes 1.
 
     What is left of the violation is divided by the margin too: where tol would be
     too coarse for a small margin, the solver goes on with a finer one.
     """
-    solution = _solve_finely(problem, gram, options, start)
+    solution = _solve_finely(problem, gram, options, start, image)
     upper, lower = solution.level
     margin, middle = _margin(solution), 0.5 * float(upper + lower)
     if abs(middle) <= CANCELLED * (abs(upper) + abs(lower)):
@@ -70,14 +91,20 @@ def fit_margin(
         objective=solution.objective / margin**2,
         gap=solution.gap / margin**2,
         solution=solution,
+        image=_image(problem, solution, gram.n),
+        scale=1.0 / margin,
         has_vanished=has_vanished,
     )
 
 
 def _solve_finely(
-    problem: DualProblem, gram: Gram, options: Options, start: FloatVector | None
+    problem: DualProblem,
+    gram: Gram,
+    options: Options,
+    start: FloatVector | None,
+    image: FloatVector | None,
 ) -> Solution:
-    solution = _solve(problem, gram, options, start)
+    solution = _solve(problem, gram, options, start, image)
     while solution.status is Status.CONVERGED:
         is_fine = solution.violation <= MARGIN_SHARE * abs(_margin(solution))
         if is_fine or options.tol <= _rounding(gram, solution):
@@ -113,9 +140,10 @@ def fit_tube(
     gram: Gram,
     options: Options,
     start: FloatVector | None = None,
+    image: FloatVector | None = None,
 ) -> Machine:
     """nu-SVR: the variables above and below a row are added."""
-    solution = _solve(problem, gram, options, start)
+    solution = _solve(problem, gram, options, start, image)
     above, below = np.split(solution.beta, 2)
     return Machine(
         coef=above + below,
@@ -123,13 +151,28 @@ def fit_tube(
         objective=solution.objective,
         gap=solution.gap,
         solution=solution,
+        image=_image(problem, solution, gram.n),
     )
 
 
+def _image(problem: DualProblem, solution: Solution, n: int) -> FloatVector:
+    """K @ beta, read off the slopes; rows that no variable stands for are zero."""
+    assert solution.grad is not None
+    image = np.zeros(n)
+    image[problem.row] = solution.grad - problem.linear
+    return image
+
+
 def _solve(
-    problem: DualProblem, gram: Gram, options: Options, start: FloatVector | None
+    problem: DualProblem,
+    gram: Gram,
+    options: Options,
+    start: FloatVector | None,
+    image: FloatVector | None = None,
 ) -> Solution:
     if start is not None:
-        problem = problem._replace(start=project_start(problem, start))
+        near = project_start(problem, start)
+        image = image if np.array_equal(near, start) else None
+        problem = problem._replace(start=near)
     solution = solve_by_weights(problem, gram, options)
-    return solve(problem, gram, options) if solution is None else solution
+    return solve(problem, gram, options, image) if solution is None else solution

@@ -5,6 +5,8 @@ machine: Que & Lin, 2023.) Where LIBSVM stops early, this stops early too: its f
 are what people compare with.
 """
 
+import math
+
 import numpy as np
 
 from maxmargin.data.labels import pairs_of
@@ -13,6 +15,7 @@ from maxmargin.typing import FloatMatrix, FloatVector
 SMALLEST = 1e-7  # no pair is surer than this
 COUPLING_TOL = 0.005  # divided by the number of classes
 COUPLING_SWEEPS = 100  # or as many as there are classes, if they are more
+SAME_RANK = 1e-9  # what rounding leaves of a rank that is a whole number
 RARE = 1e-3  # beyond the outermost marks of a one-class machine
 
 
@@ -72,6 +75,21 @@ def _sweep(
         p[:, t] += step
         p /= grown[:, None]
     return p
+
+
+def laplace_width(scale: float, coverage: float) -> float:
+    """Half the width of the interval that a Laplace variable is in this often."""
+    return -scale * math.log1p(-coverage)
+
+
+def conformal_width(residuals: FloatVector, coverage: float) -> float:
+    """The error, of these sorted ones, that a new one does not exceed this often.
+
+    The rank counts the new sample too (Papadopoulos et al., 2002; Lei et al., 2018):
+    where that asks for more than there are, nothing finite is wide enough.
+    """
+    rank = math.ceil((len(residuals) + 1) * coverage - SAME_RANK)
+    return float(residuals[rank - 1]) if rank <= len(residuals) else math.inf
 
 
 def inlier_probability(decisions: FloatVector, marks: FloatVector) -> FloatVector:

@@ -45,6 +45,11 @@ def nu_svc(y: FloatVector, weight: FloatVector, nu: float) -> DualProblem:
     )
 
 
+def feasible_nu_svc(y: FloatVector, nu: float, weight: FloatVector) -> DualProblem:
+    """nu-SVC where a fold may have left fewer samples than nu needs."""
+    return nu_svc(y, weight, min(nu, largest_nu(y, weight)))
+
+
 def largest_nu(y: FloatVector, weight: FloatVector) -> float:
     """Half of nu times all weight must fit into the lighter class."""
     positive = weight[y > 0].sum()

@@ -329,6 +329,6 @@ class _Descent:
         found = solution_at(
             self.problem, point, status, self.options.tol, pace.n_iter, counts
         )
-        beta = np.empty_like(point.beta)
-        beta[order] = point.beta
-        return replace(found, beta=beta)
+        beta, grad = np.empty_like(point.beta), np.empty_like(point.grad)
+        beta[order], grad[order] = point.beta, point.grad
+        return replace(found, beta=beta, grad=grad)

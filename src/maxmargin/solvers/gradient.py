@@ -64,6 +64,7 @@ def solution_at(
         gap=dual_gap(problem, point.beta, point.grad, levels, tol),
         cache_hits=cache[0],
         cache_misses=cache[1],
+        grad=point.grad,
     )
 
 

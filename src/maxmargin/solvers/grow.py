@@ -12,7 +12,7 @@ computed afresh in float64, and the rounds go on from there until they agree.
 """
 
 import time
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -33,6 +33,7 @@ from maxmargin.problems.dual import (
 )
 from maxmargin.solvers.coordinates import epoch_of
 from maxmargin.solvers.free_set import Leaps
+from maxmargin.solvers.front import Front
 from maxmargin.solvers.gradient import Point, RunningGradient, image_of, weight_of
 from maxmargin.solvers.pace import Pace
 from maxmargin.solvers.pairs import CONVERGED
@@ -40,7 +41,7 @@ from maxmargin.solvers.result import Options, Status, WorkingSet
 from maxmargin.solvers.rounds import make_crew, rounds_until
 from maxmargin.solvers.square import Square
 from maxmargin.solvers.work import Work, gather_work
-from maxmargin.typing import BoolVector, FloatVector, IntVector
+from maxmargin.typing import FloatVector
 
 WHOLE = 2000  # variables that are all members from the start
 QUICK = 3000  # variables whose rounds are made in compiled code
@@ -49,7 +50,6 @@ NEW_SHARE = 32  # of the variables at a time, within the two limits
 STAYING = 0.5  # of the new members at a bound at most: then more are taken in
 YOUNG = 2  # rounds that a member at a bound is kept for
 GONE_SHARE = 0.15  # of the members at rest: fewer are not worth moving memory for
-NEAR_SHARE = 0.5  # of the violation: who violates more is kept
 INNER, LOOSE_INNER = 0.1, 0.3  # of the violation: how far a cheap and a dear round go
 LOOK_EVERY = 4  # moves of a member, before leaps are thought of
 INNER_TOL = 0.7  # of tol: how far the last one goes
@@ -78,9 +78,15 @@ class Reached(NamedTuple):
         return Point(self.beta, self.grad, self.violation, objective)
 
 
-def grow(problem: DualProblem, gram: Gram, options: Options, pace: Pace) -> Reached:
-    """Solve a problem as far as float32 rows can."""
-    growth = _Growth(problem, gram, options, pace)
+def grow(
+    problem: DualProblem,
+    gram: Gram,
+    options: Options,
+    pace: Pace,
+    image: FloatVector | None = None,
+) -> Reached:
+    """Solve a problem as far as float32 rows can; `image`: K @ start, if known."""
+    growth = _Growth(problem, gram, options, pace, image)
     try:
         return growth.run()
     finally:
@@ -91,7 +97,12 @@ class _Growth:
     """One problem, round after round."""
 
     def __init__(
-        self, problem: DualProblem, gram: Gram, options: Options, pace: Pace
+        self,
+        problem: DualProblem,
+        gram: Gram,
+        options: Options,
+        pace: Pace,
+        image: FloatVector | None,
     ) -> None:
         self.problem, self.gram, self.options, self.pace = problem, gram, options, pace
         n = len(problem.linear)
@@ -105,7 +116,7 @@ class _Growth:
         self.beta = problem.start.copy()
         self.image = np.zeros(gram.n)
         self.exact_beta = np.zeros(n)
-        self._start()
+        self._start(image)
         self.age = np.zeros(n, dtype=np.intp)
         self.order = np.random.default_rng(0).permutation(n)  # who comes first in a tie
         is_plain = np.array_equal(problem.row, np.arange(gram.n))
@@ -122,8 +133,11 @@ class _Growth:
         self.leaps = Leaps(not problem.is_free_of_equalities, pace.is_stopped)
         self._is_second = options.working_set is WorkingSet.SECOND_ORDER
 
-    def _start(self) -> None:
+    def _start(self, image: FloatVector | None) -> None:
         """Rows that the two halves of a tube have in common cancel."""
+        if image is not None:
+            self.image = image.copy()
+            return
         weight = weight_of(self.problem, self.beta, self.gram.n)
         rows = np.flatnonzero(weight)
         if len(rows):
@@ -140,9 +154,9 @@ class _Growth:
         while True:
             grad = self.grad
             right, left = slopes(self.problem, self.beta, grad)
-            front = _Front(self.problem, right, left)
+            front = Front(self.problem, right, left)
             if front.violation <= self.options.tol:
-                violation = self._settle(grad, right, left)
+                violation = self._settle(front, grad, right, left)
                 if violation <= self.options.tol:
                     return self._reached(violation, Status.CONVERGED)
                 if self.n_settles > MOST_SETTLES:
@@ -171,7 +185,7 @@ class _Growth:
 
     # A round.
 
-    def _renew(self, front: "_Front", right: FloatVector, left: FloatVector) -> bool:
+    def _renew(self, front: Front, right: FloatVector, left: FloatVector) -> bool:
         """Let members go that rest at a bound, take in who violates most.
 
         False where the free variables alone are too many for the memory.
@@ -302,12 +316,14 @@ class _Growth:
     # The end.
 
     def _settle(
-        self, grad: FloatVector, right: FloatVector, left: FloatVector
+        self, front: Front, grad: FloatVector, right: FloatVector, left: FloatVector
     ) -> float:
         """The violation in float64; where float32 may be wrong, slopes are replaced."""
         self.n_settles += 1
+        if not (self.options.confirm or self._is_drifting()):
+            return front.violation
         error = self._errors()[self.problem.row]
-        sure = _Front(self.problem, right + error, left - error)
+        sure = Front(self.problem, right + error, left - error)
         group = sure.group
         in_doubt = np.flatnonzero(
             (right - error <= sure.lowest[group])
@@ -344,57 +360,3 @@ class _Growth:
         self.image = self.exact.image.copy()
         self.exact_beta = self.beta.copy()
         return point.violation
-
-
-class _Front:
-    """The extremes of each group, that two slopes are measured against."""
-
-    def __init__(
-        self, problem: DualProblem, right: FloatVector, left: FloatVector
-    ) -> None:
-        n_groups = max(problem.n_groups, 1)
-        self.group = np.maximum(problem.group, 0)
-        self.members: list[Any] = [slice(None)]
-        if n_groups > 1:
-            self.members = [self.group == g for g in range(n_groups)]
-        self.lowest = np.array([right[inside].min() for inside in self.members])
-        self.highest = np.array([left[inside].max() for inside in self.members])
-        if problem.is_free_of_equalities:
-            self.top = self.bottom = np.zeros(1)
-            self.violations = np.maximum(np.maximum(self.highest, -self.lowest), 0.0)
-        else:
-            self.top, self.bottom = self.highest, self.lowest
-            self.violations = self.highest - self.lowest
-        self.violation = float(self.violations.max())
-
-    def is_near(
-        self, right: FloatVector, left: FloatVector, among: IntVector
-    ) -> BoolVector:
-        """Who violates by more than a share of the worst violation."""
-        margin = NEAR_SHARE * self.violation
-        low = np.minimum(self.top, self.lowest + margin)
-        high = np.maximum(self.bottom, self.highest - margin)
-        group = self.group[among]
-        near: BoolVector = (right[among] < low[group]) | (left[among] > high[group])
-        return near
-
-    def worst(
-        self, right: FloatVector, left: FloatVector, among: IntVector, n: int
-    ) -> IntVector:
-        """Up to n variables that violate most, as many on either side of a group."""
-        n_each = max(n // (2 * len(self.members)), 1)
-        chosen = []
-        for g, inside in enumerate(self.members):
-            own = among if len(self.members) == 1 else among[inside[among]]
-            up = _smallest(right[own], self.top[g], n_each)
-            down = _smallest(-left[own], -self.bottom[g], n_each)
-            chosen.append(own[np.unique(np.concatenate((up, down)))])
-        return np.concatenate(chosen)
-
-
-def _smallest(values: FloatVector, limit: float, n: int) -> IntVector:
-    """Where the n smallest values below the limit are."""
-    at = np.flatnonzero(values < limit)
-    if len(at) > n:
-        at = at[np.argpartition(values[at], n - 1)[:n]]
-    return at

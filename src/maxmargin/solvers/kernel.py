@@ -13,14 +13,21 @@ from maxmargin.solvers.grow import Reached, grow
 from maxmargin.solvers.pace import Pace
 from maxmargin.solvers.result import Options, Solution
 from maxmargin.solvers.small import is_tiny, solve_tiny
+from maxmargin.typing import FloatVector
 
 MANY = 300  # samples: below, a polish to the last digits costs little
 
 
-def solve(problem: DualProblem, gram: Gram, options: Options) -> Solution:
+def solve(
+    problem: DualProblem,
+    gram: Gram,
+    options: Options,
+    image: FloatVector | None = None,
+) -> Solution:
     """Solve a dual problem to `options.tol`, certified in float64.
 
-    See `solve_smo` for the parameters; `options.method` may choose.
+    See `solve_smo` for the parameters; `options.method` may choose. `image` is K @
+    start where somebody knows it already, in float32's precision.
     """
     pace = Pace(options, len(problem.linear))
     if options.method == "auto" and is_tiny(problem, options):
@@ -29,7 +36,7 @@ def solve(problem: DualProblem, gram: Gram, options: Options) -> Solution:
             return found
     if not _can_grow(problem, gram, options):
         return solve_smo(problem, gram, options, pace)
-    reached = grow(problem, gram, options, pace)
+    reached = grow(problem, gram, options, pace, image)
     if reached.status is None:
         return solve_smo(problem._replace(start=reached.beta), gram, options, pace)
     return _solution(problem, reached, pace)

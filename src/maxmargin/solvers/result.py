@@ -57,6 +57,7 @@ class Options:
     method: str = "auto"  # of kernel machines: "grow", "smo"
     cache_bytes: int = 200 << 20
     polish: bool = True
+    confirm: bool = True  # compute float32 slopes afresh in float64 before the end
     seed: int = 0  # of the order in which linear solvers visit samples or features
     callback: Callable[[Progress], object] | None = None
 
@@ -74,4 +75,5 @@ class Solution:
     gap: float
     cache_hits: int = 0
     cache_misses: int = 0
+    grad: FloatVector | None = None  # kernel machines: the slope of every variable
     weight: FloatVector | None = None  # linear machines: w, the intercept's at the end

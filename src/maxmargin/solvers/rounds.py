@@ -103,6 +103,8 @@ def _rounds(
             break
         _let_go(work, crew)
         first = crew.n[0]
+        if first == 0:
+            _join_free(work, crew)
         _take_in(work, crew, lowest, highest)
         _extend(crew, first, panels, twice)
         own = _own_work(work, crew)
@@ -162,6 +164,22 @@ def _take_in(work: Work, crew: Crew, lowest: float, highest: float) -> None:
     n_new = crew.n_new[0] // 2
     _join(work.grad + work.rise, crew, highest, n_new)
     _join(-work.grad - work.fall, crew, -lowest, n_new)
+
+
+@jit
+def _join_free(work: Work, crew: Crew) -> None:
+    """Whoever is free at the start: of a solution that others began, most that matter.
+
+    From zero, nobody is.
+    """
+    size = 0
+    for k in range(len(work.beta)):
+        b = work.beta[k]
+        if work.lower[k] < b < work.upper[k] and (b != 0.0 or work.kink[k] == 0.0):
+            crew.members[size] = k
+            crew.is_member[k] = True
+            size += 1
+    crew.n[0] = size
 
 
 @jit

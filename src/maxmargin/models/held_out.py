@@ -1,0 +1,196 @@
+"""What does a machine say about samples it has not seen? Fits without a fold each.
+
+A fold is left out by closing the boxes of its variables, so that all folds share the
+rows of K with the full problem and begin at its solution; and the gradient at the end
+holds the decision values of those left out: nothing is predicted.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from maxmargin._threads import count_cores, run_all
+from maxmargin.kernels.arena import Arena
+from maxmargin.kernels.functions import Linear
+from maxmargin.kernels.gram import Gram, VectorGram
+from maxmargin.models.expansion import KernelSum
+from maxmargin.models.machine import Fit, Machine
+from maxmargin.problems import DualProblem
+from maxmargin.problems.dual import fill_in_order, slopes
+from maxmargin.solvers import Options, Status
+from maxmargin.solvers.gradient import weight_of
+from maxmargin.typing import BoolVector, FloatVector, IntVector
+
+N_FOLDS = 5  # as in LIBSVM
+COARSER, COARSEST = 10.0, 1e-2  # tol of folds: a distribution of many is read off them
+
+State = Callable[[FloatVector], DualProblem]  # from the weights of all samples
+
+
+class HeldOut(NamedTuple):
+    """What fits say about samples they have not seen, and how the worst one ended."""
+
+    decisions: FloatVector
+    status: Status
+
+
+@dataclass(frozen=True)
+class Solved:
+    """A problem with its solution, and how to state and fit it with other weights."""
+
+    state: State
+    fit: Fit
+    gram: Gram
+    weight: FloatVector  # one per row of the Gram matrix
+    machine: Machine
+    options: Options
+
+
+def shuffled_folds(n: int, random: np.random.RandomState) -> list[IntVector]:
+    """Rows to hold out: a shuffled list, cut into parts that differ by one at most."""
+    return [np.sort(part) for part in np.array_split(random.permutation(n), N_FOLDS)]
+
+
+def stratified_folds(code: IntVector, random: np.random.RandomState) -> list[IntVector]:
+    """Rows to hold out: those of each class are shuffled and dealt to all folds.
+
+    The classes are dealt one after the other, so that folds differ by one at most.
+    """
+    order = random.permutation(len(code))
+    dealt = order[np.argsort(code[order], kind="stable")]
+    return [np.sort(dealt[k::N_FOLDS]) for k in range(N_FOLDS)]
+
+
+def held_out_decisions(
+    solved: Solved, folds: list[IntVector], n_threads: int = 1
+) -> HeldOut:
+    """The decision value of every sample, by the machine fitted without its fold.
+
+    A sample in no fold keeps the value of the full machine.
+    """
+    folds = [fold for fold in folds if len(fold)]
+    if not folds:
+        return HeldOut(solved.machine.decisions, Status.CONVERGED)
+    share = solved.options.cache_bytes // min(len(folds), count_cores())
+    tol = solved.options.tol
+    options = replace(
+        solved.options,
+        cache_bytes=share,
+        callback=None,
+        confirm=False,
+        tol=max(tol, min(COARSER * tol, COARSEST)),
+    )
+    solved = replace(solved, options=options)
+    tasks = [partial(_decisions_of_fold, solved, fold) for fold in folds]
+    decisions = solved.machine.decisions.copy()
+    parts = run_all(tasks, n_threads)
+    for fold, part in zip(folds, parts, strict=True):
+        decisions[fold] = part.decisions
+    return HeldOut(decisions, max((part.status for part in parts), key=_rank))
+
+
+def _rank(status: Status) -> int:
+    return status.rank
+
+
+def held_out_margins(
+    solved: Solved, y: FloatVector, folds: list[IntVector], n_threads: int = 1
+) -> HeldOut:
+    """The same for two classes, y = ±1, of which a fold may take all samples of one.
+
+    Whoever has seen one class only says that class, with decision value ±1; whoever
+    has seen nothing says 0.
+    """
+    is_known = np.ones(len(y), dtype=bool)
+    blind, seeing = [], []
+    for fold in folds:
+        is_known[fold] = False
+        said = np.unique(y[is_known & (solved.weight > 0.0)])
+        is_known[fold] = True
+        if len(said) == 2:
+            seeing.append(fold)
+        else:
+            blind.append((fold, said.sum()))
+    found = held_out_decisions(solved, seeing, n_threads)
+    for fold, value in blind:
+        found.decisions[fold] = value
+    return found
+
+
+def _decisions_of_fold(solved: Solved, fold: IntVector) -> HeldOut:
+    weight = solved.weight.copy()
+    weight[fold] = 0.0
+    problem = solved.state(weight)
+    if isinstance(solved.gram, VectorGram) and isinstance(solved.gram.kernel, Linear):
+        return _decisions_by_weights(solved, problem, fold, solved.gram)
+    start, image = _start(solved, problem)
+    machine = solved.fit(problem, solved.gram, solved.options, start, image)
+    return HeldOut(machine.decisions[fold], machine.solution.status)
+
+
+def _start(solved: Solved, problem: DualProblem) -> tuple[FloatVector, FloatVector]:
+    """The full solution without the fold, made feasible, and K times that."""
+    before = solved.machine.solution.beta
+    arena = Arena(solved.gram, 0, 1)
+    image = solved.machine.image.copy()
+    beta = np.clip(before, problem.lower, problem.upper)
+    _add_change(problem, arena, beta - before, image)
+    repaired = _repaired(problem, beta, image[problem.row] + problem.linear)
+    _add_change(problem, arena, repaired - beta, image)
+    return repaired, image
+
+
+def _add_change(
+    problem: DualProblem, arena: Arena, change: FloatVector, image: FloatVector
+) -> None:
+    weight = weight_of(problem, change, len(image))
+    rows = np.flatnonzero(weight)
+    if len(rows):
+        arena.add_rows(rows, weight[rows], image)
+
+
+def _repaired(
+    problem: DualProblem, beta: FloatVector, grad: FloatVector
+) -> FloatVector:
+    """Sums of groups restored by the variables that gain most, or lose least, by it."""
+    beta = beta.copy()
+    right, left = slopes(problem, beta, grad)
+    for g in range(problem.n_groups):
+        inside = np.flatnonzero(problem.group == g)
+        missing = float(problem.start[inside].sum() - beta[inside].sum())
+        if missing > 0.0:
+            order = inside[np.argsort(right[inside], kind="stable")]
+            beta[order] += fill_in_order(problem.upper[order] - beta[order], missing)
+        else:
+            order = inside[np.argsort(-left[inside], kind="stable")]
+            beta[order] -= fill_in_order(beta[order] - problem.lower[order], -missing)
+    return np.clip(beta, problem.lower, problem.upper)
+
+
+def _decisions_by_weights(
+    solved: Solved, problem: DualProblem, fold: IntVector, gram: VectorGram
+) -> HeldOut:
+    """With the linear kernel the samples left out are left out: w is short."""
+    is_in = np.ones(gram.n, dtype=bool)
+    is_in[fold] = False
+    inside = np.flatnonzero(is_in)
+    start = solved.machine.solution.beta[is_in[problem.row]]
+    machine = solved.fit(
+        _restricted(problem, is_in), gram.take(inside), solved.options, start, None
+    )
+    support = np.flatnonzero(machine.coef)
+    part = (slice(0, len(support)), machine.coef[support][:, None])
+    sums = KernelSum(gram.kernel, gram.rows.take(inside[support]))
+    values: FloatVector = sums.of(gram.rows.take(fold), [part], 1)[0][:, 0]
+    return HeldOut(values + machine.intercept, machine.solution.status)
+
+
+def _restricted(problem: DualProblem, is_in: BoolVector) -> DualProblem:
+    """The same problem without the variables of rows that are left out."""
+    kept = is_in[problem.row]
+    place = np.cumsum(is_in) - 1
+    parts: list[Any] = [part[kept] for part in problem]
+    return DualProblem(*parts)._replace(row=place[problem.row[kept]])
