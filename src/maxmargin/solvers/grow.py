@@ -80,14 +80,14 @@ class Reached(NamedTuple):
 
 def grow(problem: DualProblem, gram: Gram, options: Options, pace: Pace) -> Reached:
     """Solve a problem as far as float32 rows can."""
-    growth = _Growth(problem, gram, options, pace)
+    growth = Growth(problem, gram, options, pace)
     try:
         return growth.run()
     finally:
         pass_on(growth.square.values)
 
 
-class _Growth:
+class Growth:
     """One problem, round after round."""
 
     def __init__(

@@ -1,0 +1,107 @@
+"""What have kernels of different gamma in common? Distances, or dot products.
+
+They are computed once; each gamma then costs one pass over memory.
+"""
+
+from functools import partial
+
+import numpy as np
+
+from maxmargin._jit import jit
+from maxmargin._threads import raise_if_stopped, run_all
+from maxmargin.data.rows import (
+    CITY_BLOCK,
+    SQUARED,
+    DenseRows,
+    Rows,
+    densify_if_better,
+)
+from maxmargin.kernels.elementwise import (
+    ROUNDING,
+    fill_exponential,
+    fill_polynomial,
+    fill_sigmoid,
+)
+from maxmargin.kernels.functions import (
+    RBF,
+    ExactRBF,
+    Kernel,
+    Laplacian,
+    Linear,
+    Polynomial,
+    Sigmoid,
+    centring,
+    suited_to,
+)
+from maxmargin.typing import FloatMatrix, FloatVector
+
+STEP = 256  # rows in a task
+
+
+class SharedPairs:
+    """What all kernels of one family need to know of every pair of samples."""
+
+    def __init__(self, kernels: list[Kernel], rows: Rows, n_threads: int) -> None:
+        """`kernels` are of one kind, and differ in gamma alone."""
+        self.n_threads = n_threads
+        widest = max(kernels, key=lambda kernel: getattr(kernel, "gamma", 0.0))
+        rows = densify_if_better(rows)
+        middle = centring(widest, rows)
+        if middle is not None and isinstance(rows, DenseRows):
+            rows = rows.centred_on(middle)
+        kind = suited_to(widest, rows)
+        if isinstance(kind, ExactRBF | Laplacian):
+            power = CITY_BLOCK if isinstance(kind, Laplacian) else SQUARED
+            self.pairs = np.empty((len(rows), len(rows)))
+            self._each(partial(_fill_distances, self.pairs, rows, power))
+        else:
+            self.pairs = np.asarray(rows.dots(rows), dtype=np.float64)
+        if isinstance(kind, RBF):
+            turn = partial(_turn_to_distances, self.pairs, rows.squared_norms())
+            self._each(turn)
+
+    def matrix(self, kernel: Kernel) -> FloatMatrix:
+        """K in float64."""
+        out = np.empty_like(self.pairs)
+        self._each(partial(_fill_kernel, kernel, self.pairs, out))
+        return out
+
+    def _each(self, work: partial[None]) -> None:
+        n = len(self.pairs)
+        tasks = [partial(work, k, min(k + STEP, n)) for k in range(0, n, STEP)]
+        run_all(tasks, self.n_threads)
+
+
+def _fill_distances(
+    pairs: FloatMatrix, rows: Rows, power: int, first: int, last: int
+) -> None:
+    raise_if_stopped()
+    pairs[first:last] = rows.take(slice(first, last)).distances(rows, power)
+
+
+@jit
+def _turn_to_distances(
+    dots: FloatMatrix, norms: FloatVector, first: int, last: int
+) -> None:
+    """Squared distances in the place of dot products; 0 where only rounding is left."""
+    for i in range(first, last):
+        row = dots[i]
+        for j in range(row.size):
+            both = norms[i] + norms[j]
+            distance = both - 2.0 * row[j]
+            row[j] = distance if distance > ROUNDING * both else 0.0
+
+
+def _fill_kernel(
+    kernel: Kernel, pairs: FloatMatrix, out: FloatMatrix, first: int, last: int
+) -> None:
+    raise_if_stopped()
+    part, corner = pairs[first:last], (first, 0)
+    if isinstance(kernel, RBF | ExactRBF | Laplacian):
+        fill_exponential(part, kernel.gamma, out, corner)
+    elif isinstance(kernel, Polynomial):
+        fill_polynomial(part, (kernel.gamma, kernel.coef0, kernel.degree), out, corner)
+    elif isinstance(kernel, Sigmoid):
+        fill_sigmoid(part, (kernel.gamma, kernel.coef0), out, corner)
+    elif isinstance(kernel, Linear):
+        out[first:last] = part
