@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from maxmargin.estimators.logistic import LogisticRegression
     from maxmargin.estimators.one_class import OneClassSVM
     from maxmargin.estimators.saving import load
+    from maxmargin.estimators.selection import SVCCV, SVRCV
     from maxmargin.estimators.svc import SVC, NuSVC
     from maxmargin.estimators.svr import SVR, NuSVR
 
@@ -22,7 +23,9 @@ __version__ = "0.1.0"
 
 __all__ = [
     "SVC",
+    "SVCCV",
     "SVR",
+    "SVRCV",
     "LinearOneClassSVM",
     "LinearSVC",
     "LinearSVR",
@@ -41,6 +44,8 @@ _HOME = {
     "NuSVC": "maxmargin.estimators.svc",
     "SVR": "maxmargin.estimators.svr",
     "NuSVR": "maxmargin.estimators.svr",
+    "SVCCV": "maxmargin.estimators.selection",
+    "SVRCV": "maxmargin.estimators.selection",
     "OneClassSVM": "maxmargin.estimators.one_class",
     "LinearSVC": "maxmargin.estimators.linear",
     "LinearSVR": "maxmargin.estimators.linear",
