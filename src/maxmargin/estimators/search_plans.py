@@ -56,13 +56,13 @@ def coarse_to_fine(sizes: Sequence[int], judge: Judge, n: int) -> list[Tried]:
         stride //= 2
         best = found[best_of(found)].point
         known = {one.point for one in found}
-        near = [
-            p
-            for p in _all(sizes)
-            if p not in known and all(abs(a - b) <= stride for a, b in zip(p, best))
-        ]
-        found = sorted(found + judge(near, n)) if near else found
+        near = [p for p in _all(sizes) if p not in known and _is_near(p, best, stride)]
+        found = sorted(found + judge(near, n), key=lambda one: one.point)
     return found
+
+
+def _is_near(point: Point, other: Point, stride: int) -> bool:
+    return all(abs(a - b) <= stride for a, b in zip(point, other, strict=True))
 
 
 def _is_on(point: Point, sizes: Sequence[int], stride: int) -> bool:
@@ -94,4 +94,3 @@ def halving(
 
 def _all(sizes: Sequence[int]) -> list[Point]:
     return list(product(*(range(size) for size in sizes)))
-

@@ -212,7 +212,7 @@ class SVCCV(ClassifierMixin, Labelled, _KernelSelection):
 
 @documented_selection(**SELECTION_ATTRIBUTES)
 class SVRCV(RegressorMixin, Numbered, _KernelSelection):
-    r"""epsilon-support vector regression with its parameters chosen by cross-validation.
+    r"""epsilon-support vector regression, its parameters chosen by cross-validation.
 
     As SVCCV; the score is R² unless `scoring` says otherwise.
     """

@@ -219,8 +219,10 @@ class _Run:
             self.best = mean, params
         report = CellReport(params, mean, self.n_done, self.n_points, *self.best)
         if self.search.verbose:
-            words = ", ".join(f"{name}={value:.6g}" if isinstance(value, float) else
-                              f"{name}={value}" for name, value in params.items())
+            words = ", ".join(
+                f"{name}={value:.6g}" if isinstance(value, float) else f"{name}={value}"
+                for name, value in params.items()
+            )
             print(
                 f"[maxmargin] {self.n_done} of {self.n_points}: {words}, score "
                 f"{mean:.4f} (best {report.best_score:.4f})"

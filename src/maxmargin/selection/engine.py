@@ -101,8 +101,7 @@ class Engine:
         self._make_room({setting.kernel for setting in settings})
         lines = [self._line(setting) for setting in settings]
         tasks = [
-            line.tasks(setting.C)
-            for line, setting in zip(lines, settings, strict=True)
+            line.tasks(setting.C) for line, setting in zip(lines, settings, strict=True)
         ]
         said = iter(run_all([one for own in tasks for one in own], self.n_threads))
         return [
@@ -152,7 +151,9 @@ class Engine:
                 if own == kernel:
                     line.release()
         for kernel in sorted(wanted):
-            self.sources[kernel] = self.sources.pop(kernel, None) or self._source(kernel)
+            self.sources[kernel] = self.sources.pop(kernel, None) or self._source(
+                kernel
+            )
 
 
 def _n_machines(task: Task, fold: FoldTask) -> int:

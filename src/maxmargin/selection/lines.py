@@ -140,7 +140,7 @@ class Line:
         return _Chain(self, fold, block, np.where(code == i, 1.0, -1.0))
 
     def _block(self, key: tuple[int, int] | None) -> "_Block":
-        """The kernel of a pair of classes, which all folds share; None: of everybody."""
+        """The kernel of a pair of classes, shared by all folds; None: of everybody."""
         if key not in self.blocks:
             rows = None
             if key is not None:
