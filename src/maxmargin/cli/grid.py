@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from maxmargin.cli.console import Context, Failure, warn
 from maxmargin.cli.grid_files import draw_rates, known_rates, log_line
@@ -96,24 +96,10 @@ def _task(options: list[str], data: str) -> Task:
     passed: list[str] = []
     words = iter(options)
     for word in words:
-        if word == "-log2c":
-            task = task._replace(C=_steps(word, next(words, "")))
-        elif word == "-log2g":
-            task = task._replace(gamma=_steps(word, next(words, "")))
+        if word in FLAGS:
+            task = task._replace(**FLAGS[word](next(words, "")))
         elif word in ("-c", "-g"):
             raise Failure(f"Use -log2c and -log2g. {HINT}")
-        elif word == "-v":
-            task = task._replace(n_folds=next(words, ""))
-        elif word == "-out":
-            path = next(words, "")
-            task = task._replace(out=None if path == "null" else path)
-        elif word == "-svmtrain":
-            next(words, "")
-        elif word == "-gnuplot":
-            if next(words, "") == "null":
-                task = task._replace(picture=None)
-        elif word == "-png":
-            task = task._replace(picture=next(words, ""))
         elif word == "-resume":
             path, words = _path_or(f"{title}.out", words)
             task = task._replace(resume=path)
@@ -145,6 +131,17 @@ def _steps(flag: str, text: str) -> Steps | None:
             f"to end; got {text!r}. {HINT}"
         ) from None
     return steps
+
+
+FLAGS: dict[str, Callable[[str], dict[str, Any]]] = {  # what the next word means
+    "-log2c": lambda word: {"C": _steps("-log2c", word)},
+    "-log2g": lambda word: {"gamma": _steps("-log2g", word)},
+    "-v": lambda word: {"n_folds": word},
+    "-out": lambda word: {"out": None if word == "null" else word},
+    "-png": lambda word: {"picture": word},
+    "-gnuplot": lambda word: {"picture": None} if word == "null" else {},
+    "-svmtrain": lambda word: {},
+}
 
 
 def _check(task: Task) -> None:

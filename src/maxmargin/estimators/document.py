@@ -138,9 +138,9 @@ LINEAR_ONE_CLASS_ATTRIBUTES = OFFSET | {
 }
 
 
-SELECTION_PARAMETERS = PARAMETERS | {
+SEARCH_PARAMETERS = {
     "Cs": "int or list of float|Values of C to try; a number means as many powers of "
-    "two from 2^-5 to 2^15.",
+    "two, from 2^-5 to 2^15, of linear machines from 2^-10 to 2^10.",
     "gammas": "int or list|Values of gamma to try; a number means as many from 1/64 to "
     "64 times gamma='scale'. Without effect where the kernel has no gamma.",
     "epsilons": "int or list of float|Tubes to try; a number means as many, as shares "
@@ -149,9 +149,9 @@ SELECTION_PARAMETERS = PARAMETERS | {
     "scikit-learn's: stratified for classifiers.",
     "scoring": "str, callable or None|What to maximise: accuracy or R², or a scorer of "
     "scikit-learn that needs predictions or decision values.",
-    "search": "{'grid', 'coarse-to-fine', 'halving'}|All points; every second or fourth "
-    "and then finer around the best; or all on few samples, the best third of them on "
-    "three times as many, and so on.",
+    "search": "{'grid', 'coarse-to-fine', 'halving'}|All points; every second or "
+    "fourth and then finer around the best; or all on few samples, the best third of "
+    "them on three times as many, and so on.",
     "time_limit": "float or None|Seconds after which no further point is tried; the "
     "best so far is fitted.",
     "random_state": "int or None|Seed of shuffled folds; None leaves samples in order.",
@@ -177,7 +177,12 @@ SELECTION_ATTRIBUTES = {
 
 def documented_selection(**attributes: str) -> "Documenter":
     """The same for a search."""
-    return Documenter(SELECTION_PARAMETERS, attributes)
+    return Documenter(PARAMETERS | SEARCH_PARAMETERS, attributes)
+
+
+def documented_linear_selection(**attributes: str) -> "Documenter":
+    """The same for a search over linear machines."""
+    return Documenter(LINEAR_PARAMETERS | SEARCH_PARAMETERS, attributes)
 
 
 def documented(**more: str) -> "Documenter":

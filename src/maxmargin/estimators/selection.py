@@ -17,7 +17,7 @@ from maxmargin.estimators.kernel_inputs import (
     resolve_gamma,
     resolve_kernel,
 )
-from maxmargin.estimators.selection_base import Axes, BaseSelection, Prepared
+from maxmargin.estimators.selection_base import Axes, BaseSelection, Prepared, spread
 from maxmargin.estimators.study import Cell, KernelStudy, Scoring, Sheet, make_folds
 from maxmargin.estimators.svc import SVC
 from maxmargin.estimators.svr import SVR
@@ -31,15 +31,6 @@ EPSILON_ENDS = -6.0, -1.0  # likewise, of the deviation of the targets
 WITHOUT_GAMMA = ("linear", "precomputed")
 
 
-def spread(values: Any, ends: tuple[float, float], unit: float) -> list[Any]:
-    """The values themselves, or as many powers of two as are asked for."""
-    if not isinstance(values, int | np.integer):
-        return [v if isinstance(v, str) else float(v) for v in values]
-    middle = 0.5 * (ends[0] + ends[1])
-    exponents = np.linspace(*ends, int(values)) if values > 1 else [middle]
-    return [float(unit * 2.0**exponent) for exponent in exponents]
-
-
 class _KernelSelection(BaseSelection):
     """Searches over kernel machines."""
 
@@ -50,19 +41,6 @@ class _KernelSelection(BaseSelection):
         tags.input_tags.pairwise = self.kernel == "precomputed"
         tags.input_tags.sparse = self.kernel != "precomputed"
         return tags
-
-    def _words(self) -> dict[str, Any]:
-        """Parameters that the machine shares with its search."""
-        own = self.get_params(deep=False)
-        known = self._plain().get_params(deep=False)
-        passed = {name: own[name] for name in own if name in known}
-        return passed | {"verbose": False, "callback": None}
-
-    def _plain(self) -> Any:
-        raise NotImplementedError
-
-    def _machine(self, params: dict[str, Any]) -> Any:
-        return self._plain().set_params(**self._words(), **params)
 
     def _prepare(self, X: Any, y: Any, sample_weight: Any) -> Prepared:
         training = check_kernel_set(self, X, y, sample_weight)

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.errors import InvalidInput
 from maxmargin.estimators.base import BaseMachine
-from maxmargin.estimators.parameters import RULES, Rule
+from maxmargin.estimators.parameters import RULES, Rule, check_parameters
 from maxmargin.estimators.search_plans import (
     FEWEST_EACH,
     Point,
@@ -29,6 +29,15 @@ from maxmargin.typing import IntVector
 SEARCHES = ("grid", "coarse-to-fine", "halving")
 REFIT_SHARE = 0.2  # of time_limit, that the last fit has in any case
 Axes = dict[str, list[Any]]
+
+
+def spread(values: Any, ends: tuple[float, float], unit: float) -> list[Any]:
+    """The values themselves, or as many powers of two as are asked for."""
+    if not isinstance(values, int | np.integer):
+        return [v if isinstance(v, str) else float(v) for v in values]
+    middle = 0.5 * (ends[0] + ends[1])
+    exponents = np.linspace(*ends, int(values)) if values > 1 else [middle]
+    return [float(unit * 2.0**exponent) for exponent in exponents]
 
 
 def _are_values(values: Any, is_one: Any) -> bool:
@@ -54,7 +63,7 @@ SELECTION_RULES = RULES | {
         " or ".join(repr(name) for name in SEARCHES),
     ),
     "random_state": Rule(
-        lambda v: v is None or (isinstance(v, int | np.integer) and v >= 0),
+        lambda v: v is None or (isinstance(v, int | np.integer) and int(v) >= 0),
         "None or a whole number, 0 or above",
     ),
     "kernel": Rule(
@@ -101,9 +110,17 @@ class BaseSelection(BaseMachine):
 
     # What subclasses say.
 
-    def _machine(self, params: dict[str, Any]) -> Any:
-        """The plain estimator with these parameters."""
+    def _plain(self) -> Any:
+        """The plain estimator."""
         raise NotImplementedError
+
+    def _machine(self, params: dict[str, Any]) -> Any:
+        """The plain estimator with these parameters, and those of the search."""
+        machine = self._plain()
+        own, known = self.get_params(deep=False), machine.get_params(deep=False)
+        shared = {name: value for name, value in own.items() if name in known}
+        shared |= {"verbose": False, "callback": None}
+        return machine.set_params(**shared | params)
 
     def _prepare(self, X: Any, y: Any, sample_weight: Any) -> "Prepared":
         raise NotImplementedError
@@ -147,6 +164,22 @@ class BaseSelection(BaseMachine):
     def predict(self, X):
         """What the best machine predicts."""
         return self._best().predict(X)
+
+    def _only_scores(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Score:
+        """The score of the first point, without any fit after that."""
+        check_parameters(self, self._rules)
+        self._groups = groups
+        prepared = self._prepare(X, y, sample_weight)
+        study = prepared.study(np.arange(prepared.n), prepared.folds)
+        params = {name: values[0] for name, values in prepared.axes.items()}
+        score: Score = study.solve([study.cell(params)])[0]
+        return score
+
+    def _shown(self, name: str) -> Any:
+        """An attribute of the best machine, once there is one."""
+        if not hasattr(self, "best_estimator_"):
+            raise AttributeError(f"{name} is known after fit only")
+        return getattr(self.best_estimator_, name)
 
     def _best(self) -> Any:
         check_is_fitted(self)

@@ -83,7 +83,7 @@ class Engine:
             target = Labels(target.classes, target.code[order])
         else:
             target = target[order]
-        self.samples = self.samples.take(order)  # type: ignore[union-attr]
+        self.samples = self.samples.take(order)
         self.task = Task(target, folds, task.has_intercept)
 
     def solve(self, settings: Sequence[Setting]) -> list[list[Answer]]:
@@ -151,9 +151,8 @@ class Engine:
                 if own == kernel:
                     line.release()
         for kernel in sorted(wanted):
-            self.sources[kernel] = self.sources.pop(kernel, None) or self._source(
-                kernel
-            )
+            source = self._source(kernel)
+            self.sources[kernel] = self.sources.pop(kernel, source)
 
 
 def _n_machines(task: Task, fold: FoldTask) -> int:

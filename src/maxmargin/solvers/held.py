@@ -68,7 +68,7 @@ class _HeldGrowth(Growth):
         pace: Pace,
         image: FloatVector | None,
     ) -> None:
-        self.first_image = image
+        self.held, self.first_image = gram, image
         super().__init__(problem, gram, options, pace)
         self.room = self.square.values
         if gram.n <= WHOLE:
@@ -78,7 +78,7 @@ class _HeldGrowth(Growth):
     def _start(self) -> None:
         image = self.first_image
         if image is None:
-            image = self.gram.image(self.beta, np.flatnonzero(self.beta))
+            image = self.held.image(self.beta, np.flatnonzero(self.beta))
         self.image = image.copy()
         self.exact.weight, self.exact.image = self.beta.copy(), image.copy()
         self.exact_beta = self.beta.copy()
