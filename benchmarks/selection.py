@@ -56,7 +56,7 @@ class Outcome(NamedTuple):
         """As a line of the table."""
         best = [search.best_params_ for search in (self.ours, self.theirs)]
         shown = f"{best[0]['C']:g}, {best[0]['gamma']:g}"
-        if best[0] != best[1]:
+        if any(best[0][name] != best[1][name] for name in best[1]):
             shown += f" (theirs {best[1]['C']:g}, {best[1]['gamma']:g})"
         scores = [s.cv_results_["mean_test_score"] for s in (self.ours, self.theirs)]
         return [
