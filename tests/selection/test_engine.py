@@ -1,4 +1,4 @@
-"""Does every cell of every fold satisfy the KKT conditions, for any number of threads?"""
+"""Does every cell satisfy the KKT conditions, for any number of threads?"""
 
 from __future__ import annotations
 

@@ -64,8 +64,7 @@ def cross_validate(
             f"{type(estimator).__name__}; sklearn.model_selection.cross_validate takes "
             "any estimator."
         )
-    can_share = type(estimator) in SHARED and not callable(estimator.kernel)
-    if can_share and estimator.max_iter < 0:
+    if type(estimator) in SHARED and not callable(estimator.kernel):
         search = _as_search(estimator).set_params(
             cv=cv, scoring=scoring, random_state=random_state
         )

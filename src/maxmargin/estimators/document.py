@@ -171,6 +171,7 @@ SELECTION_ATTRIBUTES = {
     "refit_time_": "float|Seconds for the last fit.",
     "status_": "Status|How the last fit ended.",
     "kkt_violation_": "float or array|What tol bounds, of the last fit.",
+    "n_iter_": "int or array|Iterations of the last fit.",
     "n_features_in_": "int|Number of features of X.",
 }
 

@@ -56,12 +56,15 @@ class HeardRegressor(RegressorMixin, BaseEstimator):
         return self.answer.decisions[:, 0]
 
 
-def determination(y: FloatVector, predicted: FloatVector) -> float:
+def determination(
+    y: FloatVector, predicted: FloatVector, weight: FloatVector | None = None
+) -> float:
     """R²; of fewer than two samples, nan."""
     if len(y) < 2:
         return float("nan")
-    lost = float(np.square(y - predicted).sum())
-    spread = float(np.square(y - y.mean()).sum())
+    lost = float(np.average(np.square(y - predicted), weights=weight))
+    middle = np.average(y, weights=weight)
+    spread = float(np.average(np.square(y - middle), weights=weight))
     if spread == 0.0:
         return 1.0 if lost == 0.0 else 0.0
     return 1.0 - lost / spread

@@ -34,8 +34,6 @@ WITHOUT_GAMMA = ("linear", "precomputed")
 class _KernelSelection(BaseSelection):
     """Searches over kernel machines."""
 
-    max_iter = -1  # that of the machines
-
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self.kernel == "precomputed"
@@ -66,7 +64,8 @@ class _KernelSelection(BaseSelection):
 
         def study(rows: IntVector, folds: list[Any]) -> _Study:
             sheet = _sheet(self, training.X, y, target, weight, rows)
-            scoring = Scoring(self, self.scoring, sheet.X, sheet.y)
+            heeded = None if sample_weight is None else sheet.weight
+            scoring = Scoring(self, self.scoring, sheet.X, sheet.y, heeded)
             made = _Study(sheet, folds, kernels, options, scoring, how)
             made.gammas = gammas
             return made
@@ -150,6 +149,7 @@ class SVCCV(ClassifierMixin, Labelled, _KernelSelection):
         search="grid",
         tol=1e-3,
         cache_size="auto",
+        max_iter=-1,
         class_weight=None,
         fit_intercept=True,
         decision_function_shape="ovr",
@@ -170,6 +170,7 @@ class SVCCV(ClassifierMixin, Labelled, _KernelSelection):
         self.search = search
         self.tol = tol
         self.cache_size = cache_size
+        self.max_iter = max_iter
         self.class_weight = class_weight
         self.fit_intercept = fit_intercept
         self.decision_function_shape = decision_function_shape
@@ -209,6 +210,7 @@ class SVRCV(RegressorMixin, Numbered, _KernelSelection):
         search="grid",
         tol=1e-3,
         cache_size="auto",
+        max_iter=-1,
         fit_intercept=True,
         time_limit=None,
         random_state=None,
@@ -227,6 +229,7 @@ class SVRCV(RegressorMixin, Numbered, _KernelSelection):
         self.search = search
         self.tol = tol
         self.cache_size = cache_size
+        self.max_iter = max_iter
         self.fit_intercept = fit_intercept
         self.time_limit = time_limit
         self.random_state = random_state

@@ -151,7 +151,7 @@ class BaseSelection(BaseMachine):
             machine.fit(prepared.X, y, sample_weight)
         found |= {"best_estimator_": machine, "refit_time_": time.monotonic() - began}
         found |= {"status_": machine.status_, "n_splits_": len(prepared.folds)}
-        found |= {"kkt_violation_": machine.kkt_violation_}
+        found |= {"kkt_violation_": machine.kkt_violation_, "n_iter_": machine.n_iter_}
         for name in ("classes_", "class_weight_"):
             if hasattr(machine, name):
                 found[name] = getattr(machine, name)

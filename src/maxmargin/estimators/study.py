@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.metrics import check_scoring
+from sklearn.metrics import get_scorer
 from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing
 from sklearn.utils.class_weight import compute_class_weight
@@ -59,22 +59,27 @@ class Scoring:
     scoring: Any  # None is accuracy or R²
     X: Any
     y: np.ndarray
+    weight: FloatVector | None  # of samples, where it was given: scores heed it too
 
     def of(self, answer: Answer, classes: np.ndarray | None, rows: IntVector) -> float:
         """The score of one fold; nan where it has nothing to learn from."""
         y = self.y[rows]
+        weight = None if self.weight is None else self.weight[rows]
+        if weight is not None and not weight.any():
+            return float("nan")
         if classes is None:
             heard: Any = HeardRegressor(answer)
             if self.scoring is None:
-                return determination(y, heard.predict())
+                return determination(y, heard.predict(), weight)
         else:
             if len(answer.present) < 2:
                 return float("nan")
             heard = HeardClassifier(answer, classes, self.words)
             if self.scoring is None:
-                return float(np.mean(heard.predict() == y))
-        scorer = check_scoring(heard, self.scoring)
-        return float(scorer(heard, _safe_indexing(self.X, rows), y))
+                return float(np.average(heard.predict() == y, weights=weight))
+        scorer = get_scorer(self.scoring)
+        kinds = {} if weight is None else {"sample_weight": weight}
+        return float(scorer(heard, _safe_indexing(self.X, rows), y, **kinds))
 
 
 class Sheet(NamedTuple):

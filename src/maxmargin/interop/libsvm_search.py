@@ -29,6 +29,8 @@ from maxmargin.selection.lines import Answer, FoldTask, Task
 from maxmargin.solvers import Options
 from maxmargin.typing import FloatVector, IntVector
 
+MOST_KEPT = 16  # kernels: LIBSVM's plan comes back to each of them
+
 
 def can_share(told: SvmOptions) -> bool:
     """Whether folds of this machine can share a kernel."""
@@ -69,7 +71,9 @@ class SvmGrid:
             started=pace.started,
         )
         task = Task(self.target, folds)
-        self.engine = Engine(as_rows(data.X), kernels, task, options, pace.threads)
+        self.engine = Engine(
+            as_rows(data.X), kernels, task, options, pace.threads, MOST_KEPT
+        )
 
     def predict(self, C: float, gamma: float) -> FloatVector:
         """What each sample is predicted to be by a machine that has not seen it."""

@@ -30,7 +30,7 @@ class HeldRows:
         if columns is None:
             np.take(self.K, rows, axis=0, out=out)
         else:
-            out[...] = self.K[rows[:, None], columns]
+            _take_block(self.K, rows, columns, out)
 
     def fill_square(self, out: KernelMatrix) -> None:
         """All of K, unless it is read where it is."""
@@ -47,11 +47,17 @@ class HeldGram:
 
     n_threads = 1  # problems are what threads share
 
-    def __init__(self, K: FloatMatrix) -> None:
+    def __init__(
+        self,
+        K: FloatMatrix,
+        single: KernelMatrix | None = None,
+        bound: float | None = None,
+    ) -> None:
+        """`single` is K in float32, `bound` its largest value, where they are known."""
         self.n, self.K = len(K), K
-        self.rows_single = HeldRows(K.astype(np.float32))
+        self.rows_single = HeldRows(K.astype(np.float32) if single is None else single)
         self._diagonal: FloatVector = K.diagonal().copy()
-        self._bound = float(max(K.max(), -K.min()))
+        self._bound = float(max(K.max(), -K.min())) if bound is None else bound
 
     def diagonal(self) -> FloatVector:
         return self._diagonal
@@ -77,13 +83,15 @@ class HeldGram:
 
     def take(self, index: IntVector) -> "HeldGram":
         K = np.empty((len(index), len(index)))
-        _take_square(self.K, index, K)
-        return HeldGram(K)
+        _take_block(self.K, index, index, K)
+        return HeldGram(K, bound=self._bound)
 
 
 @jit
-def _take_square(K: FloatMatrix, index: IntVector, out: FloatMatrix) -> None:
-    for i in range(len(index)):
-        source, target = K[index[i]], out[i]
-        for j in range(len(index)):
-            target[j] = source[index[j]]
+def _take_block(
+    K: KernelMatrix, rows: IntVector, columns: IntVector, out: KernelMatrix
+) -> None:
+    for i in range(len(rows)):
+        source, target = K[rows[i]], out[i]
+        for j in range(len(columns)):
+            target[j] = source[columns[j]]

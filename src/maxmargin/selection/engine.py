@@ -12,8 +12,9 @@ from maxmargin._threads import count_cores, one_blas_thread, run_all
 from maxmargin.data.labels import Labels
 from maxmargin.data.rows import Rows
 from maxmargin.kernels.functions import Kernel
+from maxmargin.kernels.held import HeldGram
 from maxmargin.kernels.memory import MOST_SPARE, forget_spares
-from maxmargin.kernels.shared import SharedPairs
+from maxmargin.kernels.shared import Room, SharedPairs
 from maxmargin.selection.lines import (
     Answer,
     ComputedSource,
@@ -29,7 +30,6 @@ from maxmargin.typing import FloatMatrix, IntVector
 
 ITEM_BYTES = 4  # of a float32
 VALUE_BYTES = 8 + ITEM_BYTES  # of K in both precisions
-MOST_ALIVE = 16  # kernels that are kept for later, memory permitting
 MANY = 8  # tasks a thread: then it does not matter who comes last
 
 
@@ -51,8 +51,12 @@ class Engine:
         task: Task,
         options: Options,
         n_threads: int,
+        n_kept: int = 2,
     ) -> None:
-        """`samples` is K itself where the only kernel is None."""
+        """`samples` is K itself where the only kernel is None.
+
+        `n_kept` kernels stay in memory, if that is large enough.
+        """
         self.n_threads, self.kernels = n_threads, list(kernels)
         self.samples, self.task = samples, task
         self.is_given = isinstance(samples, np.ndarray)
@@ -62,7 +66,7 @@ class Engine:
         n_shared, n_each = 8 * len(samples) ** 2, _bytes(self.task)
         self.n_alive = int((options.cache_bytes - n_shared) // n_each)
         self.is_held = self.is_given or self.n_alive >= 1
-        self.n_alive = int(np.clip(self.n_alive, 1, MOST_ALIVE))
+        self.n_alive = int(np.clip(self.n_alive, 1, n_kept))
         if self.is_held:
             n_bytes = int(ITEM_BYTES * MOST_SPARE / SQUARE_SHARE)
         else:
@@ -71,6 +75,7 @@ class Engine:
         self._shared: SharedPairs | None = None
         self.lines: dict[tuple[int, float], Line] = {}
         self.sources: dict[int, Source] = {}
+        self.rooms: list[Room] = []  # memory of kernels that have left
 
     def _sort(self) -> None:
         """Samples held out together stand together: their sums are one slice."""
@@ -132,21 +137,27 @@ class Engine:
 
     def _make_source(self, kernel: Kernel | None) -> Source:
         if kernel is None:
-            return HeldSource(np.ascontiguousarray(self.samples, dtype=np.float64))
+            K = np.ascontiguousarray(self.samples, dtype=np.float64)
+            return HeldSource(HeldGram(K))
         assert not isinstance(self.samples, np.ndarray), "K itself has no kernel"
         if not self.is_held:
             return ComputedSource(kernel, self.samples)
         if self._shared is None:
             known = [each for each in self.kernels if each is not None]
             self._shared = SharedPairs(known, self.samples, self.n_threads)
-        return HeldSource(self._shared.matrix(kernel))
+        shared = self._shared
+        room = shared.fill(kernel, self.rooms.pop() if self.rooms else shared.room())
+        gram = HeldGram(room.K, room.single, shared.bound(kernel, room))
+        return HeldSource(gram, room)
 
     def _make_room(self, wanted: set[int]) -> None:
         """The kernels unused for longest leave, if there is no room for all."""
         others = [kernel for kernel in self.sources if kernel not in wanted]
         n_gone = len(others) + len(wanted) - max(self.n_alive, len(wanted))
         for kernel in others[: max(n_gone, 0)]:
-            del self.sources[kernel]
+            source = self.sources.pop(kernel)
+            if isinstance(source, HeldSource) and source.room is not None:
+                self.rooms.append(source.room)
             for (own, _), line in self.lines.items():
                 if own == kernel:
                     line.release()

@@ -59,8 +59,8 @@ def grouped_folds(group: IntVector, n_folds: int, seed: int = 0) -> list[Fold]:
 def _check(n: int, n_folds: int) -> None:
     if not 2 <= n_folds <= n:
         raise InvalidInput(
-            f"The number of folds must be from 2 to the number of samples ({n}), got "
-            f"{n_folds}."
+            "The number of folds must be from 2 to the number of samples: got "
+            f"{n_folds} folds for n_samples={n}; ask for fewer folds."
         )
 
 

@@ -20,6 +20,7 @@ from maxmargin.data.rows import Rows
 from maxmargin.kernels.functions import Kernel
 from maxmargin.kernels.gram import VectorGram
 from maxmargin.kernels.held import HeldGram
+from maxmargin.kernels.shared import Room
 from maxmargin.kernels.sums import add_rows
 from maxmargin.problems import DualProblem, epsilon_svr
 from maxmargin.problems.classification import c_svc
@@ -78,8 +79,8 @@ class Source(Protocol):
 class HeldSource:
     """All of K in memory."""
 
-    def __init__(self, K: FloatMatrix) -> None:
-        self.gram = HeldGram(K)
+    def __init__(self, gram: HeldGram, room: Room | None = None) -> None:
+        self.gram, self.room = gram, room
 
     def block(self, rows: IntVector | None) -> HeldGram:
         return self.gram if rows is None else self.gram.take(rows)
