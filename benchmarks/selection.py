@@ -39,6 +39,8 @@ HEADS = (
     "ours s",
     "theirs s",
     "ratio",
+    "CPU s",
+    "theirs",
     "differs",
     "KKT",
 )
