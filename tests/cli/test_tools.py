@@ -60,14 +60,12 @@ def test_grid_resumes_from_its_file() -> None:
 @pytest.mark.parametrize("n_before", [1, 4])
 def test_a_killed_grid_loses_one_point_at_most(n_before: int) -> None:
     words = ["grid", *SMALL_GRID, "-gnuplot", "null", "two"]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "maxmargin", *words], stdout=subprocess.PIPE, text=True
-    )
-    assert process.stdout is not None
-    said = [process.stdout.readline() for _ in range(n_before)]
-    process.kill()
-    said += process.stdout.readlines()
-    process.wait()
+    started = [sys.executable, "-m", "maxmargin", *words]
+    with subprocess.Popen(started, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        said = [process.stdout.readline() for _ in range(n_before)]
+        process.kill()
+        said += process.stdout.readlines()
     n_kept = Path("two.out").read_text().count("\n")
     with Path("two.out").open("a") as stream:
         stream.write("log2c=3.0 log2g=-1.0 rate=9")  # as if torn while written

@@ -14,7 +14,7 @@ from maxmargin._threads import run_all
 from maxmargin.errors import InvalidInput
 from maxmargin.estimators.base import BaseMachine
 from maxmargin.estimators.selection import SVCCV, SVRCV
-from maxmargin.estimators.study import make_folds
+from maxmargin.estimators.study import Score, make_folds
 from maxmargin.estimators.svc import SVC
 from maxmargin.estimators.svr import SVR
 from maxmargin.selection.folds import Fold
@@ -64,29 +64,48 @@ def cross_validate(
             f"{type(estimator).__name__}; sklearn.model_selection.cross_validate takes "
             "any estimator."
         )
+    cut = {"cv": cv, "groups": groups, "random_state": random_state}
     if type(estimator) in SHARED and not callable(estimator.kernel):
-        search = _as_search(estimator).set_params(
-            cv=cv, scoring=scoring, random_state=random_state
-        )
-        found = search._only_scores(X, y, sample_weight, groups)
-        scores, seconds, violation = found.splits, found.seconds, found.violation
+        found = _share(estimator, (X, y, sample_weight), scoring, cut)
     else:
-        y = column_or_1d(y)
-        kinds = {"is_classifier": is_classifier(estimator), "groups": groups}
-        folds = make_folds(cv, y, seed=random_state, **kinds)
-        weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight)
-        began = time.monotonic()
-        data = X, y, weight
-        tasks = [partial(_hold_out, estimator, data, fold, scoring) for fold in folds]
-        done = run_all(tasks, estimator._n_threads())
-        seconds = time.monotonic() - began
-        scores = np.array([score for score, _ in done])
-        violation = max(violation for _, violation in done)
+        found = _fit_each(estimator, (X, y, sample_weight), scoring, cut)
     return {
-        "test_score": scores,
-        "fit_time": seconds / len(scores),
-        "kkt_violation": violation,
+        "test_score": found.splits,
+        "fit_time": found.seconds / len(found.splits),
+        "kkt_violation": found.violation,
     }
+
+
+def _share(
+    estimator: Any, data: tuple[Any, Any, Any], scoring: Any, cut: dict[str, Any]
+) -> Score:
+    """All folds on one kernel matrix."""
+    groups = cut.pop("groups")
+    search = _as_search(estimator).set_params(scoring=scoring, **cut)
+    found: Score = search._only_scores(*data, groups)
+    return found
+
+
+def _fit_each(
+    estimator: Any, data: tuple[Any, Any, Any], scoring: Any, cut: dict[str, Any]
+) -> Score:
+    """A fit for every fold, on threads."""
+    X, y, weight = data
+    y, seed = column_or_1d(y), cut["random_state"]
+    weight = np.ones(len(y)) if weight is None else np.asarray(weight)
+    kinds = {"is_classifier": is_classifier(estimator), "groups": cut["groups"]}
+    folds = make_folds(cut["cv"], y, seed=seed, **kinds)
+    began = time.monotonic()
+    tasks = [
+        partial(_hold_out, estimator, (X, y, weight), fold, scoring) for fold in folds
+    ]
+    done = run_all(tasks, estimator._n_threads())
+    return Score(
+        splits=np.array([score for score, _ in done]),
+        seconds=time.monotonic() - began,
+        violation=max(violation for _, violation in done),
+        is_complete=True,
+    )
 
 
 def _as_search(estimator: Any) -> Any:

@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.errors import InvalidInput
-from maxmargin.estimators.base import BaseMachine
+from maxmargin.estimators.base import BaseMachine, say
 from maxmargin.estimators.parameters import RULES, Rule, check_parameters
 from maxmargin.estimators.search_plans import (
     FEWEST_EACH,
@@ -256,7 +256,7 @@ class _Run:
                 f"{name}={value:.6g}" if isinstance(value, float) else f"{name}={value}"
                 for name, value in params.items()
             )
-            print(
+            say(
                 f"[maxmargin] {self.n_done} of {self.n_points}: {words}, score "
                 f"{mean:.4f} (best {report.best_score:.4f})"
             )
