@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from maxmargin.estimators.bounds import l1_min_c
     from maxmargin.estimators.c_search import search_C
+    from maxmargin.estimators.cross_validation import cross_validate
     from maxmargin.estimators.linear import LinearSVC, LinearSVR
     from maxmargin.estimators.linear_one_class import LinearOneClassSVM
     from maxmargin.estimators.logistic import LogisticRegression
     from maxmargin.estimators.one_class import OneClassSVM
     from maxmargin.estimators.saving import load
+    from maxmargin.estimators.selection import SVCCV, SVRCV
+    from maxmargin.estimators.selection_linear import LinearSVCCV, LinearSVRCV
     from maxmargin.estimators.svc import SVC, NuSVC
     from maxmargin.estimators.svr import SVR, NuSVR
 
@@ -22,15 +25,20 @@ __version__ = "0.1.0"
 
 __all__ = [
     "SVC",
+    "SVCCV",
     "SVR",
+    "SVRCV",
     "LinearOneClassSVM",
     "LinearSVC",
+    "LinearSVCCV",
     "LinearSVR",
+    "LinearSVRCV",
     "LogisticRegression",
     "NuSVC",
     "NuSVR",
     "OneClassSVM",
     "__version__",
+    "cross_validate",
     "l1_min_c",
     "load",
     "search_C",
@@ -41,6 +49,11 @@ _HOME = {
     "NuSVC": "maxmargin.estimators.svc",
     "SVR": "maxmargin.estimators.svr",
     "NuSVR": "maxmargin.estimators.svr",
+    "SVCCV": "maxmargin.estimators.selection",
+    "SVRCV": "maxmargin.estimators.selection",
+    "LinearSVCCV": "maxmargin.estimators.selection_linear",
+    "LinearSVRCV": "maxmargin.estimators.selection_linear",
+    "cross_validate": "maxmargin.estimators.cross_validation",
     "OneClassSVM": "maxmargin.estimators.one_class",
     "LinearSVC": "maxmargin.estimators.linear",
     "LinearSVR": "maxmargin.estimators.linear",

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -51,6 +54,58 @@ def test_grid_resumes_from_its_file() -> None:
         "[local] 1"
     ]
     assert Path("two.out").read_text().splitlines(keepends=True) == kept
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there is no signal 9")
+@pytest.mark.parametrize("n_before", [1, 4])
+def test_a_killed_grid_loses_one_point_at_most(n_before: int) -> None:
+    words = ["grid", *SMALL_GRID, "-gnuplot", "null", "two"]
+    started = [sys.executable, "-m", "maxmargin", *words]
+    with subprocess.Popen(started, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        said = [process.stdout.readline() for _ in range(n_before)]
+        process.kill()
+        said += process.stdout.readlines()
+    n_kept = Path("two.out").read_text().count("\n")
+    with Path("two.out").open("a") as stream:
+        stream.write("log2c=3.0 log2g=-1.0 rate=9")  # as if torn while written
+
+    resumed = command(*words[:-1], "-resume", "two")
+    whole = command(*words)
+
+    n_said = sum(line.startswith("[local]") for line in said)
+    assert n_before <= n_said <= n_kept + 1
+    assert resumed.out.count("[resumed]") == n_kept
+    assert resumed.out.count("[local]") == 9 - n_kept
+    assert resumed.out.splitlines()[-1] == whole.out.splitlines()[-1]
+
+
+def test_grid_draws_a_picture_where_it_can() -> None:
+    pytest.importorskip("matplotlib")
+
+    command("grid", *SMALL_GRID, "two")
+    command("grid", *SMALL_GRID, "-png", "other.png", "two")
+
+    for name in ("two.png", "other.png"):
+        assert Path(name).read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("options", [[], ["-s", "3"], ["-t", "1", "-d", "2"]], ids=str)
+def test_grid_finds_the_rates_of_svm_train(options: list[str]) -> None:
+    name = "num" if "-s" in options else "two"
+    fine = [*options, "-e", "1e-6"]
+
+    command("grid", "-log2c", "0,4,4", "-log2g", "-2,-4,-2", *fine, "-v", "3", name)
+
+    lines = Path(f"{name}.out").read_text().splitlines()
+    assert len(lines) == 4
+    for line in lines:
+        C, gamma, rate = (float(part.split("=")[1]) for part in line.split())
+        point = ["-c", str(2.0**C), "-g", str(2.0**gamma), "-v", "3"]
+        said = command("svm-train", "-q", *fine, *point, name).out
+        figure = next(line for line in said.splitlines() if "Cross" in line)
+        expected = float(figure.split("=")[1].strip(" %"))
+        assert rate == pytest.approx(expected, rel=1e-4)
 
 
 def test_grid_of_one_parameter() -> None:

@@ -14,7 +14,8 @@ Usage: easy training_file [testing_file]
 
 Scales every feature to [-1, 1], searches C and gamma on a grid, trains, and predicts
 the testing file where there is one. Files are written to the current folder:
-training_file.scale, .range, .scale.out and .model; testing_file.scale and .predict.
+training_file.scale, .range, .scale.out and .model, with matplotlib .scale.png; and
+testing_file.scale and .predict.
 """
 
 

@@ -1,19 +1,21 @@
 """Which C and gamma predict best samples that were held out? (LIBSVM's grid.py.)"""
 
 import os
-import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from maxmargin.cli.console import Context, Failure, warn
+from maxmargin.cli.grid_files import draw_rates, known_rates, log_line
 from maxmargin.cli.grid_plan import Exponent, Point, Steps, plan
 
 if TYPE_CHECKING:
+    from maxmargin.interop.libsvm_training import Pace
     from maxmargin.interop.option_strings import SvmOptions
     from maxmargin.interop.samples import DataSet
+    from maxmargin.typing import FloatVector
 
 USAGE = """\
 Usage: grid [grid_options] [svm_options] dataset
@@ -30,7 +32,10 @@ grid_options :
     pathname -- where results are kept
     "null"   -- nowhere
 -resume [pathname] : go on with the results kept in a file (default dataset.out)
--svmtrain, -gnuplot, -png : taken and left aside; nothing is called, nothing is drawn
+-png pathname : a picture of the rates (default dataset.png where matplotlib is
+    installed and C and gamma are both searched)
+-gnuplot {pathname | "null"} : taken; "null" means no picture
+-svmtrain pathname : taken and left aside; no program is called
 
 svm_options : further options, as of svm-train; for -s 3 and 4 the rate is the mean
     squared error, and the smallest is best
@@ -48,6 +53,7 @@ class Task(NamedTuple):
     n_folds: str = "5"
     out: str | None = None
     resume: str | None = None
+    picture: str | None = None
     options: tuple[str, ...] = ()
 
 
@@ -80,7 +86,8 @@ def run(arguments: list[str], context: Context) -> int:
 def default_task(data: str) -> Task:
     """What is done where nothing is said."""
     C, gamma = DEFAULT_STEPS
-    return Task(data, C, gamma, out=f"{os.path.basename(data)}.out")
+    title = os.path.basename(data)
+    return Task(data, C, gamma, out=f"{title}.out", picture=f"{title}.png")
 
 
 def _task(options: list[str], data: str) -> Task:
@@ -89,19 +96,10 @@ def _task(options: list[str], data: str) -> Task:
     passed: list[str] = []
     words = iter(options)
     for word in words:
-        if word == "-log2c":
-            task = task._replace(C=_steps(word, next(words, "")))
-        elif word == "-log2g":
-            task = task._replace(gamma=_steps(word, next(words, "")))
+        if word in FLAGS:
+            task = task._replace(**FLAGS[word](next(words, "")))
         elif word in ("-c", "-g"):
             raise Failure(f"Use -log2c and -log2g. {HINT}")
-        elif word == "-v":
-            task = task._replace(n_folds=next(words, ""))
-        elif word == "-out":
-            path = next(words, "")
-            task = task._replace(out=None if path == "null" else path)
-        elif word in ("-svmtrain", "-gnuplot", "-png"):
-            next(words, "")
         elif word == "-resume":
             path, words = _path_or(f"{title}.out", words)
             task = task._replace(resume=path)
@@ -135,6 +133,17 @@ def _steps(flag: str, text: str) -> Steps | None:
     return steps
 
 
+FLAGS: dict[str, Callable[[str], dict[str, Any]]] = {  # what the next word means
+    "-log2c": lambda word: {"C": _steps("-log2c", word)},
+    "-log2g": lambda word: {"gamma": _steps("-log2g", word)},
+    "-v": lambda word: {"n_folds": word},
+    "-out": lambda word: {"out": None if word == "null" else word},
+    "-png": lambda word: {"picture": word},
+    "-gnuplot": lambda word: {"picture": None} if word == "null" else {},
+    "-svmtrain": lambda word: {},
+}
+
+
 def _check(task: Task) -> None:
     if not Path(task.data).is_file():
         raise Failure(f"dataset not found: {task.data}. {HINT}")
@@ -146,62 +155,84 @@ def _check(task: Task) -> None:
 
 def search(task: Task, context: Context) -> Best:
     """Cross-validate every point of the plan that is not known already."""
-    from maxmargin.cli.svm_train import WITH_VALUE, options_of, training_set
-    from maxmargin.cli.training import task_of
     from maxmargin.interop.libsvm_training import REGRESSORS
 
-    words = [*task.options, "-v", task.n_folds]
-    training = task_of([*words, task.data], USAGE, WITH_VALUE, "q", "Unknown option")
-    told = options_of(training.options)
-    data = training_set(training, told, context)
+    told, data = _read(task, context)
     sign = -1.0 if told.svm_type in REGRESSORS else 1.0
-    known = _known(task.resume)
+    known = known_rates(task.resume)
     best: Best | None = None
     for point, rate in known.items():
         best = _better(best, point, rate, sign)
         context.say(_line("resumed", point, rate, best))
+    points = [point for point in plan(task.C, task.gamma) if point not in known]
+    rate_of = _rates(data, told, points, context)
     with ExitStack() as stack:
         log = _log(task, stack)
-        for point in plan(task.C, task.gamma):
-            if point in known:
-                continue
-            rate = _rate(data, told, point, context)
+        for point in points:
+            rate = rate_of(point)
             if context.seconds_left() < 0.0 and best is not None:
                 warn("WARNING: stopped at the time limit")
                 break
-            best = _better(best, point, rate, sign)
+            best, known[point] = _better(best, point, rate, sign), rate
             context.say(_line("local", point, rate, best), flush=True)
             if log is not None:
-                log.write(_log_line(point, rate))
+                log.write(log_line(point, rate))
                 log.flush()
     assert best is not None, "a plan has at least one point"
+    if task.picture is not None and task.C is not None and task.gamma is not None:
+        draw_rates(known, task.picture, os.path.basename(task.data))
     return best
 
 
-def _rate(data: "DataSet", told: "SvmOptions", point: Point, context: Context) -> float:
-    """The figure that svm-train -v prints, with as many digits."""
+def _read(task: Task, context: Context) -> "tuple[SvmOptions, DataSet]":
+    from maxmargin.cli.svm_train import WITH_VALUE, options_of, training_set
+    from maxmargin.cli.training import task_of
+
+    words = [*task.options, "-v", task.n_folds]
+    training = task_of([*words, task.data], USAGE, WITH_VALUE, "q", "Unknown option")
+    told = options_of(training.options)
+    return told, training_set(training, told, context)
+
+
+def _rates(
+    data: "DataSet", told: "SvmOptions", points: list[Point], context: Context
+) -> Callable[[Point], float]:
+    """What tells the figure that svm-train -v prints, with as many digits."""
     from maxmargin.cli.progress import progress_line
     from maxmargin.cli.training import pace_of
     from maxmargin.interop.c_rand import CRand
     from maxmargin.interop.evaluation import score
+    from maxmargin.interop.libsvm_search import SvmGrid, can_share
     from maxmargin.interop.libsvm_training import (
         REGRESSORS,
         cross_validate_svm,
         quiet,
     )
 
-    C, gamma = point
-    if C is not None:
-        told = replace(told, C=2.0**C)
-    if gamma is not None:
-        told = replace(told, gamma=2.0**gamma)
-    with progress_line(context) as line:
-        pace = pace_of(context, line)
-        predicted = cross_validate_svm(data, told, quiet, pace, CRand())
-    scores = score(data.y, predicted)
-    is_regression = told.svm_type in REGRESSORS
-    rate = scores.squared_error if is_regression else scores.accuracy
-    return float(f"{rate:g}")
+    shared: list[SvmGrid] = []
+
+    def predict(C: float, gamma: float, pace: "Pace") -> "FloatVector":
+        if can_share(told):
+            if not shared:
+                gammas = sorted({_value(g, told.gamma) for _, g in points})
+                shared.append(SvmGrid(data, replace(told), gammas, pace))
+            return shared[0].predict(C, gamma)
+        own = replace(told, C=C, gamma=gamma)
+        return cross_validate_svm(data, own, quiet, pace, CRand())
+
+    def rate_of(point: Point) -> float:
+        C, gamma = _value(point[0], told.C), _value(point[1], told.gamma)
+        with progress_line(context) as line:
+            scores = score(data.y, predict(C, gamma, pace_of(context, line)))
+        is_regression = told.svm_type in REGRESSORS
+        rate = scores.squared_error if is_regression else scores.accuracy
+        return float(f"{rate:g}")
+
+    return rate_of
+
+
+def _value(exponent: Exponent, otherwise: float) -> float:
+    return float(otherwise) if exponent is None else 2.0**exponent
 
 
 def _better(best: Best | None, point: Point, rate: float, sign: float) -> Best:
@@ -226,13 +257,6 @@ def _line(who: str, point: Point, rate: float, best: Best) -> str:
     return f"[{who}] {exponents} {rate} (best {shown})"
 
 
-def _log_line(point: Point, rate: float) -> str:
-    C, gamma = point
-    parts = [] if C is None else [f"log2c={C}"]
-    parts += [] if gamma is None else [f"log2g={gamma}"]
-    return " ".join([*parts, f"rate={rate}\n"])
-
-
 def _log(task: Task, stack: ExitStack) -> IO[str] | None:
     """The file of results, a line at a time: what is there can be resumed from."""
     if task.out is None:
@@ -242,21 +266,3 @@ def _log(task: Task, stack: ExitStack) -> IO[str] | None:
         return stack.enter_context(open(task.out, mode, encoding="ascii"))
     except OSError as error:
         raise Failure(f"can't open output file {task.out}") from error
-
-
-def _known(path: str | None) -> dict[Point, float]:
-    """Points and rates of an earlier search."""
-    known: dict[Point, float] = {}
-    if path is None:
-        return known
-    for line in Path(path).read_text(encoding="ascii", errors="replace").splitlines():
-        found = dict(re.findall(r"(log2c|log2g|rate)=([-+.\deE]+)", line))
-        try:
-            numbers = {name: float(text) for name, text in found.items()}
-        except ValueError:
-            warn(f"WARNING: {path}: not understood: {line!r}")
-            continue
-        if "rate" in numbers:
-            point = numbers.get("log2c"), numbers.get("log2g")
-            known[point] = numbers["rate"]
-    return known

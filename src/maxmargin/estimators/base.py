@@ -172,6 +172,11 @@ class BaseMachine(BaseEstimator):
         return f"Solver terminated early (max_iter={self.max_iter})."
 
 
+def say(line: str) -> None:
+    """A line of progress, for those who asked for it."""
+    print(line)
+
+
 def evidence(
     solutions: list[Solution], objectives: list[float], gaps: list[float]
 ) -> dict[str, Any]:

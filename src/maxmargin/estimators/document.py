@@ -160,6 +160,54 @@ LINEAR_ONE_CLASS_ATTRIBUTES = OFFSET | {
 }
 
 
+SEARCH_PARAMETERS = {
+    "Cs": "int or list of float|Values of C to try; a number means as many powers of "
+    "two, from 2^-5 to 2^15, of linear machines from 2^-10 to 2^10.",
+    "gammas": "int or list|Values of gamma to try; a number means as many from 1/64 to "
+    "64 times gamma='scale'. Without effect where the kernel has no gamma.",
+    "epsilons": "int or list of float|Tubes to try; a number means as many, as shares "
+    "from 1/64 to 1/2 of the deviation of y.",
+    "cv": "int, splitter, list of splits or None|Folds; a number, or None for 5, means "
+    "scikit-learn's: stratified for classifiers.",
+    "scoring": "str, callable or None|What to maximise: accuracy or R², or a scorer of "
+    "scikit-learn that needs predictions or decision values.",
+    "search": "{'grid', 'coarse-to-fine', 'halving'}|All points; every second or "
+    "fourth and then finer around the best; or all on few samples, the best third of "
+    "them on three times as many, and so on.",
+    "time_limit": "float or None|Seconds after which no further point is tried; the "
+    "best so far is fitted.",
+    "random_state": "int or None|Seed of shuffled folds; None leaves samples in order.",
+    "verbose": "bool|Print a line for every point.",
+    "callback": "callable or None|Called after every point with params, score, n_done, "
+    "n_points, best_score and best_params.",
+}
+SELECTION_ATTRIBUTES = {
+    "best_estimator_": "estimator|The machine with the best parameters, fitted to all "
+    "samples.",
+    "best_params_": "dict|Its parameters; each also as an attribute, such as C_.",
+    "best_score_": "float|Mean score of the best point over the folds.",
+    "best_index_": "int|Its place in cv_results_: the first of equals.",
+    "cv_results_": "dict of arrays|As of GridSearchCV; kkt_violation is the largest of "
+    "all machines of a point.",
+    "n_splits_": "int|Number of folds.",
+    "refit_time_": "float|Seconds for the last fit.",
+    "status_": "Status|How the last fit ended.",
+    "kkt_violation_": "float or array|What tol bounds, of the last fit.",
+    "n_iter_": "int or array|Iterations of the last fit.",
+    "n_features_in_": "int|Number of features of X.",
+}
+
+
+def documented_selection(**attributes: str) -> "Documenter":
+    """The same for a search."""
+    return Documenter(PARAMETERS | SEARCH_PARAMETERS, attributes)
+
+
+def documented_linear_selection(**attributes: str) -> "Documenter":
+    """The same for a search over linear machines."""
+    return Documenter(LINEAR_PARAMETERS | SEARCH_PARAMETERS, attributes)
+
+
 def documented(**more: str) -> "Documenter":
     """Add sections Parameters and Attributes to the docstring of a kernel machine."""
     return Documenter(PARAMETERS, ATTRIBUTES | more)

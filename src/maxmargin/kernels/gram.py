@@ -12,6 +12,7 @@ from maxmargin._threads import raise_if_stopped, run_all
 from maxmargin.data.rows import DenseRows, Rows, densify_if_better
 from maxmargin.errors import InvalidInput
 from maxmargin.kernels.functions import RBF, Kernel, centring, suited_to
+from maxmargin.kernels.held import HeldRows
 from maxmargin.kernels.panel_rows import WIDEST, PanelRows
 from maxmargin.kernels.single import SingleRows, is_mild
 from maxmargin.kernels.source import (
@@ -31,7 +32,7 @@ ASYMMETRY = 1e-5  # of the largest value: more than rounding, in float32 too
 CALL_ENTRIES = 1 << 23  # a callable kernel is asked for at most this many values
 
 
-SingleKernel = SingleRows | PanelRows
+SingleKernel = SingleRows | PanelRows | HeldRows
 
 
 class Gram(Protocol):

@@ -12,6 +12,7 @@ import numpy as np
 
 from maxmargin.errors import InvalidInput
 from maxmargin.kernels.gram import Gram, gram_block
+from maxmargin.kernels.held import HeldGram
 from maxmargin.problems.dual import (
     DualProblem,
     dual_gap,
@@ -111,6 +112,8 @@ def image_of(
     gram: Gram, weight: FloatVector, support: IntVector, columns: IntVector
 ) -> FloatVector:
     """K @ weight in these columns, from the rows where weight is not 0; float64."""
+    if isinstance(gram, HeldGram) and len(columns) == gram.n:
+        return gram.image(weight, support)
     image = np.zeros(len(columns))
     step = max(1, BLOCK_ENTRIES // max(len(columns), 1))
     for first in range(0, len(support), step):

@@ -86,14 +86,14 @@ def grow(
     image: FloatVector | None = None,
 ) -> Reached:
     """Solve a problem as far as float32 rows can; `image`: K @ start, if known."""
-    growth = _Growth(problem, gram, options, pace, image)
+    growth = Growth(problem, gram, options, pace, image)
     try:
         return growth.run()
     finally:
         pass_on(growth.square.values)
 
 
-class _Growth:
+class Growth:
     """One problem, round after round."""
 
     def __init__(

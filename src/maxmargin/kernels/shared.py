@@ -1,0 +1,130 @@
+"""What have kernels of different gamma in common? Distances, or dot products.
+
+They are computed once; each gamma then costs one pass over memory.
+"""
+
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from maxmargin._jit import jit
+from maxmargin._threads import raise_if_stopped, run_all
+from maxmargin.data.rows import (
+    CITY_BLOCK,
+    SQUARED,
+    DenseRows,
+    Rows,
+    densify_if_better,
+)
+from maxmargin.kernels.elementwise import (
+    ROUNDING,
+    fill_exponential,
+    fill_polynomial,
+    fill_sigmoid,
+)
+from maxmargin.kernels.functions import (
+    RBF,
+    ExactRBF,
+    Kernel,
+    Laplacian,
+    Linear,
+    Polynomial,
+    Sigmoid,
+    centring,
+    suited_to,
+)
+from maxmargin.typing import FloatMatrix, FloatVector, KernelMatrix
+
+STEP = 64  # rows in a task: what one pass wrote is at hand for the next
+
+
+class Room(NamedTuple):
+    """K in two precisions."""
+
+    K: FloatMatrix
+    single: KernelMatrix
+
+
+class SharedPairs:
+    """What all kernels of one family need to know of every pair of samples."""
+
+    def __init__(self, kernels: list[Kernel], rows: Rows, n_threads: int) -> None:
+        """`kernels` are of one kind, and differ in gamma alone."""
+        self.n_threads = n_threads
+        widest = max(kernels, key=lambda kernel: getattr(kernel, "gamma", 0.0))
+        rows = densify_if_better(rows)
+        middle = centring(widest, rows)
+        if middle is not None and isinstance(rows, DenseRows):
+            rows = rows.centred_on(middle)
+        kind = suited_to(widest, rows)
+        if isinstance(kind, ExactRBF | Laplacian):
+            power = CITY_BLOCK if isinstance(kind, Laplacian) else SQUARED
+            self.pairs = np.empty((len(rows), len(rows)))
+            self._each(partial(_fill_distances, self.pairs, rows, power))
+        else:
+            self.pairs = np.asarray(rows.dots(rows), dtype=np.float64)
+        if isinstance(kind, RBF):
+            turn = partial(_turn_to_distances, self.pairs, rows.squared_norms())
+            self._each(turn)
+
+    def matrix(self, kernel: Kernel) -> FloatMatrix:
+        """K in float64."""
+        return self.fill(kernel, self.room()).K
+
+    def room(self) -> Room:
+        """Memory for one kernel: new pages cost more than the values that go there."""
+        n = len(self.pairs)
+        return Room(np.empty((n, n)), np.empty((n, n), dtype=np.float32))
+
+    def fill(self, kernel: Kernel, room: Room) -> Room:
+        """K in both precisions, written over what was there."""
+        self._each(partial(_fill_kernel, kernel, self.pairs, room))
+        return room
+
+    def bound(self, kernel: Kernel, room: Room) -> float:
+        """No value is larger in size: those of a sigmoid are no products."""
+        if isinstance(kernel, Sigmoid):
+            return 1.0
+        return float(np.abs(room.K.diagonal()).max())
+
+    def _each(self, work: partial[None]) -> None:
+        n = len(self.pairs)
+        tasks = [partial(work, k, min(k + STEP, n)) for k in range(0, n, STEP)]
+        run_all(tasks, self.n_threads)
+
+
+def _fill_distances(
+    pairs: FloatMatrix, rows: Rows, power: int, first: int, last: int
+) -> None:
+    raise_if_stopped()
+    pairs[first:last] = rows.take(slice(first, last)).distances(rows, power)
+
+
+@jit
+def _turn_to_distances(
+    dots: FloatMatrix, norms: FloatVector, first: int, last: int
+) -> None:
+    """Squared distances in the place of dot products; 0 where only rounding is left."""
+    for i in range(first, last):
+        row = dots[i]
+        for j in range(row.size):
+            both = norms[i] + norms[j]
+            distance = both - 2.0 * row[j]
+            row[j] = distance if distance > ROUNDING * both else 0.0
+
+
+def _fill_kernel(
+    kernel: Kernel, pairs: FloatMatrix, room: Room, first: int, last: int
+) -> None:
+    raise_if_stopped()
+    part, corner, out = pairs[first:last], (first, 0), room.K
+    if isinstance(kernel, RBF | ExactRBF | Laplacian):
+        fill_exponential(part, kernel.gamma, out, corner)
+    elif isinstance(kernel, Polynomial):
+        fill_polynomial(part, (kernel.gamma, kernel.coef0, kernel.degree), out, corner)
+    elif isinstance(kernel, Sigmoid):
+        fill_sigmoid(part, (kernel.gamma, kernel.coef0), out, corner)
+    elif isinstance(kernel, Linear):
+        out[first:last] = part
+    room.single[first:last] = out[first:last]

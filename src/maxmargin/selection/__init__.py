@@ -1,0 +1,1 @@
+"""Which parameters predict best what they have not seen?"""

@@ -1,0 +1,190 @@
+"""How is a whole grid cross-validated? Kernel by kernel, every cell on all threads."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import combinations, islice
+from typing import NamedTuple
+
+import numpy as np
+
+from maxmargin._threads import count_cores, one_blas_thread, run_all
+from maxmargin.data.labels import Labels
+from maxmargin.data.rows import Rows
+from maxmargin.kernels.functions import Kernel
+from maxmargin.kernels.held import HeldGram
+from maxmargin.kernels.memory import MOST_SPARE, forget_spares
+from maxmargin.kernels.shared import Room, SharedPairs
+from maxmargin.selection.lines import (
+    Answer,
+    ComputedSource,
+    FoldTask,
+    HeldSource,
+    Line,
+    Source,
+    Task,
+)
+from maxmargin.solvers import Options
+from maxmargin.solvers.grow import SQUARE_SHARE
+from maxmargin.typing import FloatMatrix, IntVector
+
+ITEM_BYTES = 4  # of a float32
+VALUE_BYTES = 8 + ITEM_BYTES  # of K in both precisions
+MANY = 8  # tasks a thread: then it does not matter who comes last
+
+
+class Setting(NamedTuple):
+    """A point of the grid."""
+
+    kernel: int  # which of the engine's kernels
+    C: float
+    epsilon: float = 0.0
+
+
+class Engine:
+    """Cross-validation of many settings on the same samples and folds."""
+
+    def __init__(
+        self,
+        samples: Rows | FloatMatrix,
+        kernels: Sequence[Kernel | None],
+        task: Task,
+        options: Options,
+        n_threads: int,
+        n_kept: int = 2,
+    ) -> None:
+        """`samples` is K itself where the only kernel is None.
+
+        `n_kept` kernels stay in memory, if that is large enough.
+        """
+        self.n_threads, self.kernels = n_threads, list(kernels)
+        self.samples, self.task = samples, task
+        self.is_given = isinstance(samples, np.ndarray)
+        self.order = _folds_in_a_row(len(samples), task.folds)
+        if not self.is_given:
+            self._sort()
+        n_shared, n_each = 8 * len(samples) ** 2, _bytes(self.task)
+        self.n_alive = int((options.cache_bytes - n_shared) // n_each)
+        self.is_held = self.is_given or self.n_alive >= 1
+        self.n_alive = int(np.clip(self.n_alive, 1, n_kept))
+        if self.is_held:
+            n_bytes = int(ITEM_BYTES * MOST_SPARE / SQUARE_SHARE)
+        else:
+            n_bytes = options.cache_bytes // count_cores()
+        self.options = replace(options, cache_bytes=n_bytes)
+        self._shared: SharedPairs | None = None
+        self.lines: dict[tuple[int, float], Line] = {}
+        self.sources: dict[int, Source] = {}
+        self.rooms: list[Room] = []  # memory of kernels that have left
+
+    def _sort(self) -> None:
+        """Samples held out together stand together: their sums are one slice."""
+        order = self.order
+        place = np.empty_like(order)
+        place[order] = np.arange(len(order))
+        task, target = self.task, self.task.target
+        folds = [FoldTask(f.weight[order], place[f.outside]) for f in task.folds]
+        if isinstance(target, Labels):
+            target = Labels(target.classes, target.code[order])
+        else:
+            target = target[order]
+        self.samples = self.samples.take(order)
+        self.task = Task(target, folds, task.has_intercept)
+
+    def solve(self, settings: Sequence[Setting]) -> list[list[Answer]]:
+        """The answers of all folds for each of these settings, solved at once.
+
+        No two may share kernel and epsilon. Along C, ascending is fastest.
+        """
+        with one_blas_thread():
+            try:
+                return self._solve(settings)
+            finally:
+                forget_spares()
+
+    def _solve(self, settings: Sequence[Setting]) -> list[list[Answer]]:
+        self._make_room({setting.kernel for setting in settings})
+        lines = [self._line(setting) for setting in settings]
+        tasks = [
+            line.tasks(setting.C) for line, setting in zip(lines, settings, strict=True)
+        ]
+        said = iter(run_all([one for own in tasks for one in own], self.n_threads))
+        return [
+            line.answers(list(islice(said, len(own))))
+            for line, own in zip(lines, tasks, strict=True)
+        ]
+
+    @property
+    def n_at_once(self) -> int:
+        """How many kernels to work on together, so that no thread waits for others."""
+        n_tasks = sum(_n_machines(self.task, fold) for fold in self.task.folds)
+        is_even = n_tasks % self.n_threads == 0 or n_tasks > MANY * self.n_threads
+        return 1 if is_even else min(2, self.n_alive)
+
+    # Kernels come and go; what was solved stays.
+
+    def _line(self, setting: Setting) -> Line:
+        key = setting.kernel, setting.epsilon
+        if key not in self.lines:
+            source = partial(self._source, setting.kernel)
+            self.lines[key] = Line(self.task, source, setting.epsilon, self.options)
+        return self.lines[key]
+
+    def _source(self, kernel: int) -> Source:
+        if kernel not in self.sources:
+            self.sources[kernel] = self._make_source(self.kernels[kernel])
+        return self.sources[kernel]
+
+    def _make_source(self, kernel: Kernel | None) -> Source:
+        if kernel is None:
+            K = np.ascontiguousarray(self.samples, dtype=np.float64)
+            return HeldSource(HeldGram(K))
+        assert not isinstance(self.samples, np.ndarray), "K itself has no kernel"
+        if not self.is_held:
+            return ComputedSource(kernel, self.samples)
+        if self._shared is None:
+            known = [each for each in self.kernels if each is not None]
+            self._shared = SharedPairs(known, self.samples, self.n_threads)
+        shared = self._shared
+        room = shared.fill(kernel, self.rooms.pop() if self.rooms else shared.room())
+        gram = HeldGram(room.K, room.single, shared.bound(kernel, room))
+        return HeldSource(gram, room)
+
+    def _make_room(self, wanted: set[int]) -> None:
+        """The kernels unused for longest leave, if there is no room for all."""
+        others = [kernel for kernel in self.sources if kernel not in wanted]
+        n_gone = len(others) + len(wanted) - max(self.n_alive, len(wanted))
+        for kernel in others[: max(n_gone, 0)]:
+            source = self.sources.pop(kernel)
+            if isinstance(source, HeldSource) and source.room is not None:
+                self.rooms.append(source.room)
+            for (own, _), line in self.lines.items():
+                if own == kernel:
+                    line.release()
+        for kernel in sorted(wanted):
+            source = self._source(kernel)
+            self.sources[kernel] = self.sources.pop(kernel, source)
+
+
+def _n_machines(task: Task, fold: FoldTask) -> int:
+    if not isinstance(task.target, Labels):
+        return 1
+    n_classes = len(np.unique(task.target.code[fold.weight > 0.0]))
+    return n_classes * (n_classes - 1) // 2
+
+
+def _folds_in_a_row(n: int, folds: list[FoldTask]) -> IntVector:
+    """All samples, those of the first fold first; as they are where folds overlap."""
+    order = np.concatenate([fold.outside for fold in folds])
+    is_partition = np.array_equal(np.sort(order), np.arange(n))
+    return order if is_partition else np.arange(n)
+
+
+def _bytes(task: Task) -> int:
+    """Memory for the kernel of one gamma, and of its pairs of classes."""
+    n = len(task.folds[0].weight)
+    if not isinstance(task.target, Labels) or task.target.n_classes <= 2:
+        return VALUE_BYTES * n * n
+    sizes = np.bincount(task.target.code).astype(np.float64)
+    pairs = sum(float(a + b) ** 2 for a, b in combinations(sizes, 2))
+    return int(VALUE_BYTES * (n * n + pairs))

@@ -1,0 +1,291 @@
+"""How do all folds learn from one kernel matrix? As boxes that are closed for some.
+
+A sample held out keeps its row of K, but its variable may not leave zero. So K is
+computed once for all folds and every C, each fold starts from its own solution at the
+last C, and what it says of the samples held out is read off the gradient. (Wen et al.,
+2017, and Chu et al., 2015, for starts; nothing here is approximate.)
+"""
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from itertools import combinations
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from maxmargin.data.labels import Labels
+from maxmargin.data.rows import Rows
+from maxmargin.kernels.functions import Kernel
+from maxmargin.kernels.gram import VectorGram
+from maxmargin.kernels.held import HeldGram
+from maxmargin.kernels.shared import Room
+from maxmargin.kernels.sums import add_rows
+from maxmargin.problems import DualProblem, epsilon_svr
+from maxmargin.problems.classification import c_svc
+from maxmargin.problems.dual import dual_objective
+from maxmargin.solvers import Options, Status, solve
+from maxmargin.solvers.gradient import image_of
+from maxmargin.solvers.held import solve_held
+from maxmargin.typing import FloatMatrix, FloatVector, IntVector
+
+
+class FoldTask(NamedTuple):
+    """What one fold learns from, and whom it is asked about."""
+
+    weight: FloatVector  # of every sample, that of its class included; 0: held out
+    outside: IntVector
+
+
+class Task(NamedTuple):
+    """What is to be learnt."""
+
+    target: Labels | FloatVector
+    folds: list[FoldTask]
+    has_intercept: bool = True
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the machines of one fold say of the samples held out."""
+
+    decisions: FloatMatrix  # (samples, pairs of classes), or one column
+    present: IntVector  # classes that the fold could learn; empty for regressions
+    violation: float
+    status: Status
+    n_iter: int
+
+
+class _Said(NamedTuple):
+    decision: FloatVector
+    violation: float
+    status: Status
+    n_iter: int
+
+
+class Source(Protocol):
+    """Where the kernel between some samples comes from, and sums of its rows."""
+
+    def block(self, rows: IntVector | None) -> HeldGram | VectorGram:
+        """The kernel between these samples; None: all of them."""
+
+    def sums(
+        self, rows: IntVector, weight: FloatVector, columns: IntVector
+    ) -> FloatVector:
+        """The weighted sum of rows of K in these columns."""
+
+
+class HeldSource:
+    """All of K in memory."""
+
+    def __init__(self, gram: HeldGram, room: Room | None = None) -> None:
+        self.gram, self.room = gram, room
+
+    def block(self, rows: IntVector | None) -> HeldGram:
+        return self.gram if rows is None else self.gram.take(rows)
+
+    def sums(
+        self, rows: IntVector, weight: FloatVector, columns: IntVector
+    ) -> FloatVector:
+        span = int(columns[0]), int(columns[-1]) + 1
+        out = np.zeros(self.gram.n)
+        add_rows(self.gram.single().K, rows, weight, span, out)
+        return out[columns]
+
+
+class ComputedSource:
+    """Rows of K computed as they are needed: memory for more than that is missing."""
+
+    def __init__(self, kernel: Kernel, rows: Rows) -> None:
+        self.gram = VectorGram(kernel, rows)
+
+    def block(self, rows: IntVector | None) -> VectorGram:
+        return self.gram if rows is None else self.gram.take(rows)
+
+    def sums(
+        self, rows: IntVector, weight: FloatVector, columns: IntVector
+    ) -> FloatVector:
+        full = np.zeros(self.gram.n)
+        full[rows] = weight
+        return image_of(self.gram, full, rows, np.sort(columns))
+
+
+class Line:
+    """One kernel (and one tube) on its way along C."""
+
+    def __init__(
+        self,
+        task: Task,
+        source: Callable[[], Source],
+        epsilon: float,
+        options: Options,
+    ) -> None:
+        self.task, self.source, self.options = task, source, options
+        self.epsilon = epsilon
+        self.blocks: dict[tuple[int, int] | None, _Block] = {}
+        self.present = [_classes(task.target, fold) for fold in task.folds]
+        self.chains = [self._chains(f) for f in range(len(task.folds))]
+
+    def _chains(self, f: int) -> list["_Chain"]:
+        fold, target = self.task.folds[f], self.task.target
+        if not isinstance(target, Labels):
+            return [_Chain(self, fold, self._block(None), target)]
+        pairs = combinations(self.present[f].tolist(), 2)
+        return [self._pair(fold, target, i, j) for i, j in pairs]
+
+    def _pair(self, fold: FoldTask, labels: Labels, i: int, j: int) -> "_Chain":
+        key = (i, j) if labels.n_classes > 2 else None
+        block = self._block(key)
+        code = labels.code if block.rows is None else labels.code[block.rows]
+        return _Chain(self, fold, block, np.where(code == i, 1.0, -1.0))
+
+    def _block(self, key: tuple[int, int] | None) -> "_Block":
+        """The kernel of a pair of classes, shared by all folds; None: of everybody."""
+        if key not in self.blocks:
+            rows = None
+            if key is not None:
+                assert isinstance(self.task.target, Labels), "only classes have pairs"
+                rows = np.flatnonzero(np.isin(self.task.target.code, key))
+            self.blocks[key] = _Block(self.source, rows)
+        return self.blocks[key]
+
+    def release(self) -> None:
+        """The kernel is not needed for a while; where the folds are is kept."""
+        for block in self.blocks.values():
+            block.forget()
+
+    def tasks(self, C: float) -> list[partial[_Said]]:
+        """One for each machine of each fold."""
+        return [partial(chain.step, C) for own in self.chains for chain in own]
+
+    def answers(self, said: list[_Said]) -> list[Answer]:
+        """What the results of these tasks mean, fold by fold."""
+        found, rest = [], iter(said)
+        for f, own in enumerate(self.chains):
+            parts = [next(rest) for _ in own]
+            held = len(self.task.folds[f].outside)
+            columns = [part.decision for part in parts]
+            found.append(
+                Answer(
+                    decisions=np.array(columns).reshape(len(columns), held).T,
+                    present=self.present[f],
+                    violation=max((part.violation for part in parts), default=0.0),
+                    status=max(
+                        (part.status for part in parts),
+                        key=lambda status: status.rank,
+                        default=Status.CONVERGED,
+                    ),
+                    n_iter=sum(part.n_iter for part in parts),
+                )
+            )
+        return found
+
+
+class _Block:
+    """The kernel between some samples, made by whoever needs it first."""
+
+    def __init__(self, source: Callable[[], Source], rows: IntVector | None) -> None:
+        self.source, self.rows = source, rows
+        self._gram: HeldGram | VectorGram | None = None
+        self._lock = threading.Lock()
+
+    def gram(self) -> HeldGram | VectorGram:
+        with self._lock:
+            if self._gram is None:
+                self._gram = self.source().block(self.rows)
+            return self._gram
+
+    def forget(self) -> None:
+        self._gram = None
+
+
+class _Point(NamedTuple):
+    """A solution, and K times it where that is known."""
+
+    C: float
+    beta: FloatVector
+    image: FloatVector | None
+
+
+class _Chain:
+    """One problem of one fold, from C to C."""
+
+    def __init__(
+        self, line: Line, fold: FoldTask, block: _Block, y: FloatVector
+    ) -> None:
+        self.line, self.fold, self.block, self.y = line, fold, block, y
+        weight = fold.weight if block.rows is None else fold.weight[block.rows]
+        self.weight = weight
+        self.points: list[_Point] = []
+
+    def step(self, C: float) -> _Said:
+        """Solve for this C, and say what comes of it."""
+        problem, gram = self._problem(C), self.block.gram()
+        start = self._start(problem, C)
+        if start is not None:
+            problem = problem._replace(start=start.beta)
+        options = self.line.options
+        if isinstance(gram, HeldGram):
+            image = None if start is None else start.image
+            held = solve_held(problem, gram, options, image)
+            point = _Point(C, held.beta, held.image)
+            found = held.level, held.violation, held.status, held.n_iter
+        else:
+            solution = solve(problem, gram, options)
+            point = _Point(C, solution.beta, None)
+            found = (
+                solution.level,
+                solution.violation,
+                solution.status,
+                solution.n_iter,
+            )
+        self.points.append(point)
+        level, violation, status, n_iter = found
+        intercept = -float(level[0]) if len(level) else 0.0
+        return _Said(self._sums(point) + intercept, violation, status, n_iter)
+
+    def _problem(self, C: float) -> DualProblem:
+        box, has_intercept = C * self.weight, self.line.task.has_intercept
+        if isinstance(self.line.task.target, Labels):
+            return c_svc(self.y, box, has_intercept=has_intercept)
+        epsilon = self.line.epsilon
+        return epsilon_svr(self.y, box, epsilon, has_intercept=has_intercept)
+
+    def _start(self, problem: DualProblem, C: float) -> _Point | None:
+        """The solution at the next smaller C, as it is or scaled to the new box."""
+        former = [point for point in self.points if point.C <= C]
+        if not former:
+            return None
+        near = max(former, key=lambda point: point.C)
+        ratio = C / near.C
+        beta = np.clip(ratio * near.beta, problem.lower, problem.upper)
+        if near.image is None:
+            return _Point(C, beta, None)
+        scaled = _Point(C, beta, ratio * near.image)
+        values = [_value(problem, point) for point in (near, scaled)]
+        return scaled if values[1] <= values[0] else near
+
+    def _sums(self, point: _Point) -> FloatVector:
+        """Kernel sums at the samples held out."""
+        outside, rows = self.fold.outside, self.block.rows
+        if rows is None and point.image is not None:
+            sums: FloatVector = point.image[outside]
+            return sums
+        support = np.flatnonzero(point.beta)
+        own = support if rows is None else rows[support]
+        return self.line.source().sums(own, point.beta[support], outside)
+
+
+def _value(problem: DualProblem, point: _Point) -> float:
+    """The dual objective."""
+    assert point.image is not None, "without it there is nothing to compare"
+    grad = point.image + problem.linear
+    return dual_objective(problem, point.beta, grad)
+
+
+def _classes(target: Labels | FloatVector, fold: FoldTask) -> IntVector:
+    """The classes that a fold has samples of."""
+    if not isinstance(target, Labels):
+        return np.empty(0, dtype=np.intp)
+    return np.unique(target.code[fold.weight > 0.0])
