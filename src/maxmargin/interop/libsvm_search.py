@@ -32,7 +32,7 @@ MOST_KEPT = 16  # kernels: LIBSVM's plan comes back to each of them
 
 
 def can_share(told: SvmOptions) -> bool:
-    """Whether folds of this machine can share a kernel; sigmoids need folds of folds."""
+    """Whether folds can share a kernel; for sigmoids each is cut into folds again."""
     is_known = told.svm_type in (SvmType.C_SVC, SvmType.EPSILON_SVR)
     is_plain = is_known and not told.probability
     return is_plain and told.kernel_type != KernelType.PRECOMPUTED
