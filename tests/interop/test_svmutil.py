@@ -113,39 +113,6 @@ def test_cross_validation_is_the_same_in_every_new_process():
     assert svm.svm_train(Y, X, "-v 4 -q") == second
 
 
-def test_training_for_probabilities_draws_its_folds_from_rand():
-    def sigmoid():
-        model = svm.svm_train(Y, X, "-b 1 -q")
-        return model.core.prob_a.tolist() + model.core.prob_b.tolist()
-
-    PROCESS.srand(1)
-    first, second = sigmoid(), sigmoid()
-    PROCESS.srand(1)
-
-    assert sigmoid() == first != second
-    model = svm.svm_train(Y, X, "-b 1 -q")
-    labels, _, shares = svm.svm_predict(Y, X, model, "-b 1 -q")
-    best = np.array(model.get_labels())[np.argmax(shares, axis=1)]
-    assert labels == best.tolist()
-    assert model.is_probability_model()
-
-
-def test_cross_validation_with_probabilities_predicts_the_likeliest():
-    PROCESS.srand(1)
-    first = svm.svm_train(Y, X, "-b 1 -v 3 -q")
-    PROCESS.srand(1)
-
-    assert svm.svm_train(Y, X, "-b 1 -v 3 -q") == first
-    assert first > 50
-
-
-def test_probabilities_of_a_model_without_them_are_refused():
-    model = svm.svm_train(Y, X, "-q")
-
-    with pytest.raises(ValueError, match="probabiliy"):
-        svm.svm_predict(Y, X, model, "-b 1")
-
-
 def test_weights_count_as_copies():
     weight = np.tile([1.0, 2.0, 0.0], 20)
     rows = np.repeat(np.arange(60), weight.astype(int))

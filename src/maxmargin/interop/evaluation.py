@@ -74,3 +74,11 @@ def judge_folds(
     else:
         say(f"Cross Validation Accuracy = {scores.accuracy:g}%")
     return scores
+
+
+def laplace_lines(sigma: float) -> str:
+    """How errors of regression are distributed, in LIBSVM's words."""
+    return (
+        "Prob. model for test data: target value = predicted value + z,\n"
+        f"z: Laplace distribution e^(-|z|/sigma)/(2sigma),sigma= {sigma:g}\n"
+    )

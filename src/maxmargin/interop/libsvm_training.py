@@ -15,6 +15,7 @@ from maxmargin.data.labels import Labels
 from maxmargin.data.weights import counted_samples
 from maxmargin.errors import InvalidInput
 from maxmargin.interop.c_rand import PROCESS, CRand
+from maxmargin.interop.evaluation import laplace_lines
 from maxmargin.interop.folds import Fold, plain_folds, stratified_folds
 from maxmargin.interop.libsvm_kernels import (
     WITH_GAMMA,
@@ -50,11 +51,6 @@ WITH_C = (SvmType.C_SVC, SvmType.EPSILON_SVR, SvmType.NU_SVR)
 WITH_NU = (SvmType.NU_SVC, SvmType.ONE_CLASS, SvmType.NU_SVR)
 LARGEST_CACHE = 2.0**40  # MB: more bytes than 64 bits can count
 DEFAULT_CACHE = 100.0  # LIBSVM's; where it was not changed, ours is as large as fits
-
-LAPLACE = (
-    "Prob. model for test data: target value = predicted value + z,\n"
-    "z: Laplace distribution e^(-|z|/sigma)/(2sigma),sigma= {:g}\n"
-)
 
 Say = Callable[[str], object]
 
@@ -314,7 +310,7 @@ def _report(
 
 def _words_of_probability(model: KernelModel) -> str:
     if model.is_regressor:
-        return LAPLACE.format(model.sigma)
+        return laplace_lines(model.sigma)
     if not model.has_probabilities:
         complain(
             "WARNING: number of positive or negative decision values <5; too few to "
