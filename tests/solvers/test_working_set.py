@@ -15,7 +15,7 @@ from maxmargin.solvers.working_set import (
     add_difference,
     add_row,
     find_highest,
-    find_lowest,
+    place_of_lowest,
     second_order_partner,
     worst_group,
 )
@@ -71,8 +71,7 @@ def test_worst_group_and_its_pair(n: int, n_groups: int) -> None:
     )
 
     up, down = (work.grad + work.rise)[inside], (work.grad + work.fall)[inside]
-    last = min(first + SLICE, work.start[g + 1])
-    i = find_lowest(work.grad, work.rise, first, last)
+    i = place(work, first, g, lowest)
     assert g == expected
     assert violation == pytest.approx(found[expected])
     assert lowest == up.min() == work.grad[i] + work.rise[i]
@@ -81,13 +80,29 @@ def test_worst_group_and_its_pair(n: int, n_groups: int) -> None:
     assert j == inside.start + int(np.argmax(down))
 
 
+def place(work: Work, first: int, g: int, lowest: float) -> int:
+    """Of the variable that has the lowest slope, which is in this slice."""
+    last = min(first + SLICE, work.start[g + 1])
+    return first + place_of_lowest(work.grad[first:last], work.rise[first:last], lowest)
+
+
+def test_gains_too_small_for_float32_still_find_a_partner() -> None:
+    n = SLICE + 3
+    fall = np.full(n, -np.inf)
+    fall[SLICE:] = 1e-25, 3e-25, 2e-25
+    row, ends = np.zeros(n, dtype=np.float32), (0, n)
+
+    j = second_order_partner(np.zeros(n), fall, np.ones(n), row, 1.0, ends, 0.0, 1e-12)
+
+    assert j == SLICE + 1
+
+
 @every_size
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_second_order_partner_gains_most(n: int, n_groups: int, dtype: type) -> None:
     work, K = draw(n, n_groups)
     first, g, lowest, _ = look_for_worst(work)
-    last = min(first + SLICE, work.start[g + 1])
-    i = find_lowest(work.grad, work.rise, first, last)
+    i = place(work, first, g, lowest)
     row = K[i].astype(dtype)
 
     slopes, own, least = (work.grad, work.fall), work.diagonal[i], work.min_curvature

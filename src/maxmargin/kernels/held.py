@@ -1,41 +1,41 @@
 """What if all of K is in memory, shared by many problems? Then rows are only read.
 
 Searches for C solve dozens of problems on one kernel matrix, which differ in their
-boxes alone. Moves read it in float32, certificates in float64.
+boxes alone. It is kept in float64, so that no slope is ever in doubt.
 """
+
+from functools import cached_property
 
 import numpy as np
 
 from maxmargin._jit import jit
-from maxmargin.kernels.single import ROUNDING
 from maxmargin.kernels.source import RowSource, no_source
 from maxmargin.kernels.sums import add_rows
 from maxmargin.typing import FloatMatrix, FloatVector, IntVector, KernelMatrix
 
 
 class HeldRows:
-    """K in float32: the verbs of `SingleRows`, without anything to compute."""
+    """The verbs of `SingleRows`, without anything to compute."""
 
     products = 1.0  # reading a value costs no more than that
     n_bytes = 0  # nothing beyond what is shared
 
-    def __init__(self, K: KernelMatrix) -> None:
+    def __init__(self, K: FloatMatrix) -> None:
         self.K = K
-        self.errors = np.full(len(K), ROUNDING)
+        self.errors = np.full(len(K), np.finfo(np.float64).eps)
 
     def fill(
         self, rows: IntVector, columns: IntVector | None, out: KernelMatrix
     ) -> None:
         """K between these rows and columns; None is all columns."""
         if columns is None:
-            np.take(self.K, rows, axis=0, out=out)
+            out[...] = self.K[rows]
         else:
-            _take_block(self.K, rows, columns, out)
+            take_block(self.K, rows, columns, out)
 
     def fill_square(self, out: KernelMatrix) -> None:
-        """All of K, unless it is read where it is."""
-        if out is not self.K:
-            out[...] = self.K
+        """All of K."""
+        out[...] = self.K
 
     def add_rows(self, rows: IntVector, weight: FloatVector, out: FloatVector) -> None:
         """out += the weighted sum of these rows."""
@@ -43,19 +43,13 @@ class HeldRows:
 
 
 class HeldGram:
-    """K in memory, in both precisions."""
+    """K in memory."""
 
     n_threads = 1  # problems are what threads share
 
-    def __init__(
-        self,
-        K: FloatMatrix,
-        single: KernelMatrix | None = None,
-        bound: float | None = None,
-    ) -> None:
-        """`single` is K in float32, `bound` its largest value, where they are known."""
+    def __init__(self, K: FloatMatrix, bound: float | None = None) -> None:
+        """`bound` is the largest value in size, where it is known."""
         self.n, self.K = len(K), K
-        self.rows_single = HeldRows(K.astype(np.float32) if single is None else single)
         self._diagonal: FloatVector = K.diagonal().copy()
         self._bound = float(max(K.max(), -K.min())) if bound is None else bound
 
@@ -79,18 +73,23 @@ class HeldGram:
         return no_source()
 
     def single(self) -> HeldRows:
-        return self.rows_single
+        return self._single
+
+    @cached_property
+    def _single(self) -> HeldRows:
+        return HeldRows(self.K)
 
     def take(self, index: IntVector) -> "HeldGram":
         K = np.empty((len(index), len(index)))
-        _take_block(self.K, index, index, K)
-        return HeldGram(K, bound=self._bound)
+        take_block(self.K, index, index, K)
+        return HeldGram(K, self._bound)
 
 
 @jit
-def _take_block(
+def take_block(
     K: KernelMatrix, rows: IntVector, columns: IntVector, out: KernelMatrix
 ) -> None:
+    """out = K between these rows and columns."""
     for i in range(len(rows)):
         source, target = K[rows[i]], out[i]
         for j in range(len(columns)):

@@ -4,7 +4,6 @@ They are computed once; each gamma then costs one pass over memory.
 """
 
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 
@@ -34,16 +33,9 @@ from maxmargin.kernels.functions import (
     centring,
     suited_to,
 )
-from maxmargin.typing import FloatMatrix, FloatVector, KernelMatrix
+from maxmargin.typing import FloatMatrix, FloatVector
 
 STEP = 64  # rows in a task: what one pass wrote is at hand for the next
-
-
-class Room(NamedTuple):
-    """K in two precisions."""
-
-    K: FloatMatrix
-    single: KernelMatrix
 
 
 class SharedPairs:
@@ -70,23 +62,22 @@ class SharedPairs:
 
     def matrix(self, kernel: Kernel) -> FloatMatrix:
         """K in float64."""
-        return self.fill(kernel, self.room()).K
+        return self.fill(kernel, self.room())
 
-    def room(self) -> Room:
+    def room(self) -> FloatMatrix:
         """Memory for one kernel: new pages cost more than the values that go there."""
-        n = len(self.pairs)
-        return Room(np.empty((n, n)), np.empty((n, n), dtype=np.float32))
+        return np.empty_like(self.pairs)
 
-    def fill(self, kernel: Kernel, room: Room) -> Room:
-        """K in both precisions, written over what was there."""
+    def fill(self, kernel: Kernel, room: FloatMatrix) -> FloatMatrix:
+        """K, written over what was there."""
         self._each(partial(_fill_kernel, kernel, self.pairs, room))
         return room
 
-    def bound(self, kernel: Kernel, room: Room) -> float:
+    def bound(self, kernel: Kernel, K: FloatMatrix) -> float:
         """No value is larger in size: those of a sigmoid are no products."""
         if isinstance(kernel, Sigmoid):
             return 1.0
-        return float(np.abs(room.K.diagonal()).max())
+        return float(np.abs(K.diagonal()).max())
 
     def _each(self, work: partial[None]) -> None:
         n = len(self.pairs)
@@ -115,10 +106,10 @@ def _turn_to_distances(
 
 
 def _fill_kernel(
-    kernel: Kernel, pairs: FloatMatrix, room: Room, first: int, last: int
+    kernel: Kernel, pairs: FloatMatrix, out: FloatMatrix, first: int, last: int
 ) -> None:
     raise_if_stopped()
-    part, corner, out = pairs[first:last], (first, 0), room.K
+    part, corner = pairs[first:last], (first, 0)
     if isinstance(kernel, RBF | ExactRBF | Laplacian):
         fill_exponential(part, kernel.gamma, out, corner)
     elif isinstance(kernel, Polynomial):
@@ -127,4 +118,3 @@ def _fill_kernel(
         fill_sigmoid(part, (kernel.gamma, kernel.coef0), out, corner)
     elif isinstance(kernel, Linear):
         out[first:last] = part
-    room.single[first:last] = out[first:last]

@@ -14,7 +14,7 @@ from maxmargin.data.rows import Rows
 from maxmargin.kernels.functions import Kernel
 from maxmargin.kernels.held import HeldGram
 from maxmargin.kernels.memory import MOST_SPARE, forget_spares
-from maxmargin.kernels.shared import Room, SharedPairs
+from maxmargin.kernels.shared import SharedPairs
 from maxmargin.selection.lines import (
     Answer,
     ComputedSource,
@@ -29,7 +29,7 @@ from maxmargin.solvers.grow import SQUARE_SHARE
 from maxmargin.typing import FloatMatrix, IntVector
 
 ITEM_BYTES = 4  # of a float32
-VALUE_BYTES = 8 + ITEM_BYTES  # of K in both precisions
+VALUE_BYTES = 8  # of a float64
 MANY = 8  # tasks a thread: then it does not matter who comes last
 
 
@@ -63,7 +63,7 @@ class Engine:
         self.order = _folds_in_a_row(len(samples), task.folds)
         if not self.is_given:
             self._sort()
-        n_shared, n_each = 8 * len(samples) ** 2, _bytes(self.task)
+        n_shared, n_each = VALUE_BYTES * len(samples) ** 2, _bytes(self.task)
         self.n_alive = int((options.cache_bytes - n_shared) // n_each)
         self.is_held = self.is_given or self.n_alive >= 1
         self.n_alive = int(np.clip(self.n_alive, 1, n_kept))
@@ -75,7 +75,7 @@ class Engine:
         self._shared: SharedPairs | None = None
         self.lines: dict[tuple[int, float], Line] = {}
         self.sources: dict[int, Source] = {}
-        self.rooms: list[Room] = []  # memory of kernels that have left
+        self.rooms: list[FloatMatrix] = []  # memory of kernels that have left
 
     def _sort(self) -> None:
         """Samples held out together stand together: their sums are one slice."""
@@ -146,9 +146,8 @@ class Engine:
             known = [each for each in self.kernels if each is not None]
             self._shared = SharedPairs(known, self.samples, self.n_threads)
         shared = self._shared
-        room = shared.fill(kernel, self.rooms.pop() if self.rooms else shared.room())
-        gram = HeldGram(room.K, room.single, shared.bound(kernel, room))
-        return HeldSource(gram, room)
+        K = shared.fill(kernel, self.rooms.pop() if self.rooms else shared.room())
+        return HeldSource(HeldGram(K, shared.bound(kernel, K)), is_ours=True)
 
     def _make_room(self, wanted: set[int]) -> None:
         """The kernels unused for longest leave, if there is no room for all."""
@@ -156,8 +155,8 @@ class Engine:
         n_gone = len(others) + len(wanted) - max(self.n_alive, len(wanted))
         for kernel in others[: max(n_gone, 0)]:
             source = self.sources.pop(kernel)
-            if isinstance(source, HeldSource) and source.room is not None:
-                self.rooms.append(source.room)
+            if isinstance(source, HeldSource) and source.is_ours:
+                self.rooms.append(source.gram.K)
             for (own, _), line in self.lines.items():
                 if own == kernel:
                     line.release()

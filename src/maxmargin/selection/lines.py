@@ -20,7 +20,6 @@ from maxmargin.data.rows import Rows
 from maxmargin.kernels.functions import Kernel
 from maxmargin.kernels.gram import VectorGram
 from maxmargin.kernels.held import HeldGram
-from maxmargin.kernels.shared import Room
 from maxmargin.kernels.sums import add_rows
 from maxmargin.problems import DualProblem, epsilon_svr
 from maxmargin.problems.classification import c_svc
@@ -79,8 +78,9 @@ class Source(Protocol):
 class HeldSource:
     """All of K in memory."""
 
-    def __init__(self, gram: HeldGram, room: Room | None = None) -> None:
-        self.gram, self.room = gram, room
+    def __init__(self, gram: HeldGram, is_ours: bool = False) -> None:
+        """`is_ours`: the matrix may be written over once nobody needs it."""
+        self.gram, self.is_ours = gram, is_ours
 
     def block(self, rows: IntVector | None) -> HeldGram:
         return self.gram if rows is None else self.gram.take(rows)
@@ -90,7 +90,7 @@ class HeldSource:
     ) -> FloatVector:
         span = int(columns[0]), int(columns[-1]) + 1
         out = np.zeros(self.gram.n)
-        add_rows(self.gram.single().K, rows, weight, span, out)
+        add_rows(self.gram.K, rows, weight, span, out)
         return out[columns]
 
 

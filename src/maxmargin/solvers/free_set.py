@@ -15,6 +15,7 @@ where they were, which a few repetitions overcome.
 """
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -38,6 +39,7 @@ MOST_TIES = 4
 INVERSE, FORGET = 0.02, 0.5  # what they cost per value, in values met by moves
 FIRST_SHARE = 0.25  # of the variables that may meet a bound, before that is known
 FEWEST = 20  # of them, to be safe
+MOST_VALUES = 20_000_000  # of the inverse, corrected before Python looks up
 MOST_FREE = 2500  # an inverse of these takes a third of a second
 
 
@@ -98,11 +100,13 @@ def common_optimum(
     n_groups = len(work.start) - 1 if is_bound else 0
     group = np.searchsorted(work.start, free, side="right") - 1
     members = (group[:, None] == np.arange(n_groups)).astype(np.float64)
-    way = _Way(work, free, inverse, members)
-    n_met = 0
-    while way.go_on() and not is_stopped():
-        n_met += 1
-    return way.balanced(), n_met
+    way = _way(work, free, inverse, members)
+    at_once = 1 + MOST_VALUES // len(free) ** 2
+    n_met, is_there = _go_on(way, at_once)
+    while not (is_there or is_stopped()):
+        n_more, is_there = _go_on(way, at_once)
+        n_met += n_more
+    return _balanced(way, work.beta[free]), n_met
 
 
 def _inverse(K: KernelMatrix) -> FloatMatrix | None:
@@ -119,77 +123,147 @@ def _inverse(K: KernelMatrix) -> FloatMatrix | None:
     return None
 
 
-class _Way:
-    """Where the variables are on their way, and how it goes on."""
+class _Way(NamedTuple):
+    """Where the variables are on their way, and what they need to go on."""
 
-    def __init__(
-        self, work: Work, free: IntVector, inverse: FloatMatrix, members: FloatMatrix
-    ) -> None:
-        self.beta, self.first = work.beta[free], work.beta[free]
-        has_kink, is_positive = work.kink[free] > 0.0, self.beta > 0.0
-        self.lower, self.upper = work.lower[free], work.upper[free]
-        self.lower[has_kink & is_positive] = 0.0
-        self.upper[has_kink & ~is_positive] = 0.0
-        self.inverse, self.members = inverse, members
-        self.pull = inverse @ (work.grad[free] + work.rise[free])
-        self.share = inverse @ members  # what each group's multiplier does
-        self.is_free: BoolVector = np.ones(len(free), dtype=bool)
+    beta: FloatVector
+    lower: FloatVector
+    upper: FloatVector
+    inverse: FloatMatrix
+    members: FloatMatrix  # a column for each group: who is in it
+    pull: FloatVector  # inverse @ slope
+    share: FloatMatrix  # what each group's multiplier does
+    is_free: BoolVector
 
-    def go_on(self) -> bool:
-        """Go to the common optimum, or to the first bound; whether one was met."""
-        step = -self.pull
-        if self.members.shape[1]:
-            system = self.members.T @ self.share
-            step = step + self.share @ np.linalg.solve(
-                system, self.members.T @ self.pull
-            )
-        step[~self.is_free] = 0.0
-        room = np.full(len(step), np.inf)
-        up, down = step > 0.0, step < 0.0
-        room[up] = (self.upper[up] - self.beta[up]) / step[up]
-        room[down] = (self.lower[down] - self.beta[down]) / step[down]
-        k = int(room.argmin())
-        if room[k] >= 1.0:
-            self.beta = self.beta + step
+
+def _way(
+    work: Work, free: IntVector, inverse: FloatMatrix, members: FloatMatrix
+) -> _Way:
+    beta, lower, upper = work.beta[free], work.lower[free], work.upper[free]
+    has_kink, is_positive = work.kink[free] > 0.0, beta > 0.0
+    lower[has_kink & is_positive] = 0.0
+    upper[has_kink & ~is_positive] = 0.0
+    pull = inverse @ (work.grad[free] + work.rise[free])
+    is_free = np.ones(len(free), dtype=bool)
+    share = np.ascontiguousarray(inverse @ members)
+    return _Way(beta, lower, upper, inverse, members, pull, share, is_free)
+
+
+@jit
+def _go_on(way: _Way, most: int) -> tuple[int, bool]:
+    """Towards the common optimum, until so many bounds are met: (met, whether there).
+
+    Each bound that is met ends a step; whoever met it stays.
+    """
+    beta, lower, upper = way.beta, way.lower, way.upper
+    for met in range(most):
+        step = _step(way.pull, way.share, way.members, way.is_free)
+        least, k = 1.0, -1
+        for i in range(len(step)):
+            if step[i] == 0.0:
+                continue
+            end = upper[i] if step[i] > 0.0 else lower[i]
+            room = (end - beta[i]) / step[i]
+            if room < least:
+                least, k = room, i
+        least = max(least, 0.0)
+        for i in range(len(step)):
+            beta[i] += least * step[i]
+            way.pull[i] += least * step[i]
+        if k < 0:
+            return met, True
+        beta[k] = upper[k] if step[k] > 0.0 else lower[k]
+        way.is_free[k] = False
+        if not _can_go_on(way.members, way.is_free):
+            return met + 1, True
+        _leave_behind(way.inverse, way.pull, way.share, k)
+    return most, False
+
+
+@jit
+def _step(
+    pull: FloatVector, share: FloatMatrix, members: FloatMatrix, is_free: BoolVector
+) -> FloatVector:
+    """To the optimum of those that are free, sums within groups unchanged."""
+    n, n_groups = members.shape
+    step = -pull
+    if n_groups:
+        system, right = np.zeros((n_groups, n_groups)), np.zeros(n_groups)
+        for i in range(n):
+            for g in range(n_groups):
+                right[g] += members[i, g] * pull[i]
+                for h in range(n_groups):
+                    system[g, h] += members[i, g] * share[i, h]
+        _solve_few(system, right)
+        for i in range(n):
+            for g in range(n_groups):
+                step[i] += share[i, g] * right[g]
+    for i in range(n):
+        if not is_free[i]:
+            step[i] = 0.0
+    return step
+
+
+@jit
+def _solve_few(system: FloatMatrix, right: FloatVector) -> None:
+    """Solve a positive system of one or two equations where it stands."""
+    n = len(right)
+    for g in range(n):
+        for h in range(g + 1, n):
+            part = system[h, g] / system[g, g]
+            right[h] -= part * right[g]
+            for c in range(g, n):
+                system[h, c] -= part * system[g, c]
+    for g in range(n - 1, -1, -1):
+        for c in range(g + 1, n):
+            right[g] -= system[g, c] * right[c]
+        right[g] /= system[g, g]
+
+
+@jit
+def _can_go_on(members: FloatMatrix, is_free: BoolVector) -> bool:
+    """Every group needs two who can move; without groups, one is enough."""
+    n, n_groups = members.shape
+    for g in range(n_groups):
+        n_all = n_left = 0.0
+        for i in range(n):
+            n_all += members[i, g]
+            n_left += members[i, g] if is_free[i] else 0.0
+        if n_all > 0.0 and n_left < 2.0:
             return False
-        self.beta = self.beta + max(room[k], 0.0) * step
-        self.pull = self.pull + max(room[k], 0.0) * step
-        self.beta[k] = self.upper[k] if step[k] > 0.0 else self.lower[k]
-        return self._forget(k)
+    return n_groups > 0 or is_free.any()
 
-    def _forget(self, k: int) -> bool:
-        """Variable k stays where it is; whether others can still go on."""
-        self.is_free[k] = False
-        if not self._can_go_on():
-            return False
-        column = self.inverse[k].copy()
-        pivot = column[k]
-        self.pull = self.pull - column * (self.pull[k] / pivot)
-        self.share = self.share - np.outer(column, self.share[k] / pivot)
-        forget(self.inverse, column, pivot)
-        self.pull[k], self.share[k] = 0.0, 0.0
-        self.inverse[k], self.inverse[:, k] = 0.0, 0.0
-        return True
 
-    def _can_go_on(self) -> bool:
-        """Every group needs two who can move."""
-        if not self.members.shape[1]:
-            return bool(self.is_free.any())
-        counts = self.is_free @ self.members
-        return bool(np.all((counts >= 2.0) | (self.members.sum(axis=0) == 0.0)))
+@jit
+def _leave_behind(
+    inverse: FloatMatrix, pull: FloatVector, share: FloatMatrix, k: int
+) -> None:
+    """The inverse without variable k, and what was computed from it."""
+    column, n_groups = inverse[k].copy(), share.shape[1]
+    pivot = column[k]
+    part = pull[k] / pivot
+    parts = share[k] / pivot
+    for i in range(len(pull)):
+        pull[i] -= column[i] * part
+        for g in range(n_groups):
+            share[i, g] -= column[i] * parts[g]
+    forget(inverse, column, pivot)
+    pull[k], share[k, :] = 0.0, 0.0
+    inverse[k, :], inverse[:, k] = 0.0, 0.0
 
-    def balanced(self) -> FloatVector:
-        """Sums as they were: rounding goes to whoever has most room."""
-        beta = self.beta
-        room = np.where(
-            self.is_free, np.minimum(self.upper - beta, beta - self.lower), -np.inf
-        )
-        for own in self.members.T > 0.0:
-            inside = np.where(own, room, -np.inf)
-            k = int(inside.argmax())
-            if inside[k] > 0.0:
-                beta[k] -= float(np.sum(beta[own] - self.first[own]))
-        return np.clip(beta, self.lower, self.upper)
+
+def _balanced(way: _Way, first: FloatVector) -> FloatVector:
+    """Sums as they were: rounding goes to whoever has most room."""
+    beta = way.beta
+    room = np.where(
+        way.is_free, np.minimum(way.upper - beta, beta - way.lower), -np.inf
+    )
+    for own in way.members.T > 0.0:
+        inside = np.where(own, room, -np.inf)
+        k = int(inside.argmax())
+        if inside[k] > 0.0:
+            beta[k] -= float(np.sum(beta[own] - first[own]))
+    return np.clip(beta, way.lower, way.upper)
 
 
 @jit

@@ -45,6 +45,7 @@ from maxmargin.solvers.rounds import (
     YOUNG,
     make_crew,
     rounds_until,
+    values_of,
 )
 from maxmargin.solvers.square import Square
 from maxmargin.solvers.work import Work, gather_work
@@ -243,7 +244,8 @@ class Growth:
         left = min(left, LOOK_EVERY * len(self.beta))
         how = tol, INNER_TOL * tol, left, is_second, self.leaps.is_bound
         raise_if_stopped()
-        made, violation = rounds_until(work, self.crew, panels, no_source(), how)
+        values = values_of(panels)
+        made, violation = rounds_until(work, self.crew, values, no_source(), how)
         self.pace.n_iter += made
         self.arena.n_computed = int(self.crew.n_computed[0])
         self._report(violation, work)

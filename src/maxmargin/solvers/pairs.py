@@ -10,7 +10,7 @@ from maxmargin.solvers.working_set import (
     SLICE,
     add_difference,
     find_highest,
-    find_lowest,
+    place_of_lowest,
     second_order_partner,
     worst_group,
 )
@@ -44,7 +44,8 @@ def pair_epoch(
             return CONVERGED, made, violation, NOBODY
         if made == max_moves:
             break
-        i = find_lowest(grad, rise, first, min(first + SLICE, start[g + 1]))
+        last = min(first + SLICE, start[g + 1])
+        i = first + place_of_lowest(grad[first:last], rise[first:last], lowest)
         slot_i = slot_of[row[i]]
         if slot_i == NOBODY:
             slot_i = compute_missing(cache, source, row[i], i)

@@ -23,13 +23,20 @@ from maxmargin.kernels.panels import (
     repack,
 )
 from maxmargin.kernels.source import RowSource
+from maxmargin.kernels.sums import add_rows
 from maxmargin.kernels.turning import copy_turned
 from maxmargin.solvers.coordinates import coordinate_epoch
 from maxmargin.solvers.pairs import pair_epoch
 from maxmargin.solvers.square import compact
 from maxmargin.solvers.work import Work, set_masks
 from maxmargin.solvers.working_set import bounds
-from maxmargin.typing import BoolVector, FloatVector, IntVector, KernelMatrix
+from maxmargin.typing import (
+    BoolVector,
+    FloatMatrix,
+    FloatVector,
+    IntVector,
+    KernelMatrix,
+)
 
 YOUNG = 2  # rounds that a member at a bound is kept for
 GONE_SHARE = 0.3  # of the members at rest: fewer are not worth moving memory for
@@ -38,6 +45,26 @@ NEW_SHARE = 16  # of the variables at a time, within the two limits
 STAYING = 0.5  # of the new members at a bound at most: then more are taken in
 INNER = 0.1  # of the violation: how far a round goes
 MANY_ROUNDS = 16  # in one call: some hundredths of a second
+
+
+class Values(NamedTuple):
+    """Where kernel values come from: all of K, or panels that meet."""
+
+    K: FloatMatrix  # empty where panels are to meet
+    panels: KernelMatrix
+    exponents: KernelMatrix
+    twice: np.float32
+
+
+def values_of(rows: PanelRows) -> Values:
+    """Computed when needed, in float32."""
+    return Values(np.empty((0, 0)), rows.panels, rows.exponents, rows.twice)
+
+
+def values_in(K: FloatMatrix) -> Values:
+    """All there, in float64."""
+    nothing = np.empty((0, 0, 0), dtype=np.float32), np.empty(0, dtype=np.float32)
+    return Values(K, *nothing, np.float32(0.0))
 
 
 class Crew(NamedTuple):
@@ -53,7 +80,7 @@ class Crew(NamedTuple):
 
 
 def make_crew(n: int, square: KernelMatrix) -> Crew:
-    """Nobody yet; the square has room for all."""
+    """Nobody yet; the square has room for all, or as many as may come."""
     return Crew(
         members=np.zeros(n, dtype=np.intp),
         n=np.zeros(1, dtype=np.intp),
@@ -65,10 +92,11 @@ def make_crew(n: int, square: KernelMatrix) -> Crew:
     )
 
 
+@jit
 def rounds_until(
     work: Work,
     crew: Crew,
-    rows: PanelRows,
+    values: Values,
     source: RowSource,
     how: tuple[float, float, int, bool, bool],
 ) -> tuple[int, float]:
@@ -77,21 +105,7 @@ def rounds_until(
     `how` is (tol, tol within a round, moves, second order or not, whether an equality
     binds the variables).
     """
-    panels = rows.panels, rows.exponents
-    return _rounds(work, crew, panels, rows.twice, source, how)
-
-
-@jit
-def _rounds(
-    work: Work,
-    crew: Crew,
-    panels: Side,
-    twice: np.float32,
-    source: RowSource,
-    how: tuple[float, float, int, bool, bool],
-) -> tuple[int, float]:
     tol, inner_tol, max_moves, is_second_order, is_bound = how
-    total = np.empty(len(panels[1]))
     made, violation = 0, np.inf
     for _ in range(MANY_ROUNDS):
         lowest, highest = bounds(work.grad, work.rise, work.fall)
@@ -105,8 +119,10 @@ def _rounds(
         first = crew.n[0]
         if first == 0:
             _join_free(work, crew)
+        if not has_room(crew):
+            break
         _take_in(work, crew, lowest, highest)
-        _extend(crew, first, panels, twice)
+        _extend(crew, first, values)
         own = _own_work(work, crew)
         level = max(INNER * violation, inner_tol)
         most = max_moves - made
@@ -120,8 +136,15 @@ def _rounds(
             )
         made += moves
         work.gained[0] += own.gained[0]
-        _spread(work, own, crew, panels, twice, total)
+        _spread(work, own, crew, values)
     return made, violation
+
+
+@jit
+def has_room(crew: Crew) -> bool:
+    """Whether the square can take in as many as a round wants to."""
+    most = min(crew.n[0] + crew.n_new[0], len(crew.members))
+    return most <= len(crew.cache.rows)
 
 
 @jit
@@ -166,15 +189,17 @@ def _take_in(work: Work, crew: Crew, lowest: float, highest: float) -> None:
 def _join_free(work: Work, crew: Crew) -> None:
     """Whoever is free at the start: of a solution that others began, most that matter.
 
-    From zero, nobody is.
+    From zero, nobody is; and if they are too many for the square, nobody joins.
     """
     size = 0
     for k in range(len(work.beta)):
         b = work.beta[k]
         if work.lower[k] < b < work.upper[k] and (b != 0.0 or work.kink[k] == 0.0):
             crew.members[size] = k
-            crew.is_member[k] = True
             size += 1
+    if size + crew.n_new[0] > len(crew.cache.rows) < len(work.beta):
+        size = 0
+    crew.is_member[crew.members[:size]] = True
     crew.n[0] = size
 
 
@@ -208,12 +233,16 @@ def _join(slope: FloatVector, crew: Crew, limit: float, n_new: int) -> None:
 
 
 @jit
-def _extend(crew: Crew, first: int, panels: Side, twice: np.float32) -> None:
+def _extend(crew: Crew, first: int, values: Values) -> None:
     """The kernel between new members and all, as rows and as columns of the square."""
     n, square = crew.n[0], crew.cache.rows
     if n == first:
         return
     crew.n_computed[0] += n - first
+    if len(values.K):
+        _copy_square(values.K, crew.members[:n], first, square)
+        return
+    panels, twice = (values.panels, values.exponents), values.twice
     new = _packed(panels, crew.members[first:n], STRIP)
     all_members = _packed(panels, crew.members[:n], PANEL)
     room = np.empty((STRIP, PANEL), dtype=np.float32)
@@ -227,6 +256,18 @@ def _extend(crew: Crew, first: int, panels: Side, twice: np.float32) -> None:
             copy_part(room, (height, width), square, (top, left))
             columns = 0, min(width, first - left)
             copy_turned(room, (0, height), columns, square, (left, top))
+
+
+@jit
+def _copy_square(
+    K: FloatMatrix, members: IntVector, first: int, square: KernelMatrix
+) -> None:
+    n = len(members)
+    for i in range(first, n):
+        source, target = K[members[i]], square[i]
+        for j in range(n):
+            target[j] = source[members[j]]
+    copy_turned(square[first:n], (0, n - first), (0, first), square, (0, first))
 
 
 @jit
@@ -263,14 +304,7 @@ def _own_work(work: Work, crew: Crew) -> Work:
 
 
 @jit
-def _spread(
-    work: Work,
-    own: Work,
-    crew: Crew,
-    panels: Side,
-    twice: np.float32,
-    total: FloatVector,
-) -> None:
+def _spread(work: Work, own: Work, crew: Crew, values: Values) -> None:
     """Tell everybody what the members did."""
     members = crew.members[: crew.n[0]]
     beta, rise, fall = work.beta, work.rise, work.fall
@@ -284,10 +318,14 @@ def _spread(
             beta[i], rise[i], fall[i] = own.beta[k], own.rise[k], own.fall[k]
             n_moved += 1
     crew.n_computed[0] += n_moved
-    strips = _packed(panels, moved[:n_moved], STRIP)
-    total[:] = 0.0
-    spans = (0, len(strips[0])), (0, len(panels[0]))
-    add_values(strips, panels, twice, change, total, spans)
     grad = work.grad
+    if len(values.K):
+        add_rows(values.K, moved[:n_moved], change, (0, len(grad)), grad)
+        return
+    panels = values.panels, values.exponents
+    strips = _packed(panels, moved[:n_moved], STRIP)
+    total = np.zeros(len(values.exponents))
+    spans = (0, len(strips[0])), (0, len(panels[0]))
+    add_values(strips, panels, values.twice, change, total, spans)
     for k in range(len(grad)):
         grad[k] += total[k]

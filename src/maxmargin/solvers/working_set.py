@@ -1,9 +1,10 @@
 """Which variables should move next? (Fan, Chen & Lin, JMLR 6, 2005.)
 
 Sweeps run over slices handed to small functions whose bodies have no branch: that is
-the form that LLVM turns into vector instructions. The winner's place is then searched
-for in the winning slice alone. Arrays are handed over one by one: taken out of a tuple,
-or handed on with one, they count references, which costs more than the arithmetic.
+the form that LLVM turns into vector instructions. The winner's place is then looked up
+in the winning slice in the same manner: who has that very value? Arrays are handed over
+one by one: taken out of a tuple, or handed on with one, they count references, which
+costs more than the arithmetic.
 """
 
 import numpy as np
@@ -13,6 +14,7 @@ from maxmargin.typing import FloatVector, IntVector, KernelMatrix
 
 SLICE = 256
 SINGLE = 4  # bytes of a float32
+AS_GOOD = 1.0 - 1e-5  # of the best gain: what float32 cannot tell from it
 
 
 @jit_fast
@@ -80,14 +82,35 @@ def best_single_gain(
     return float(best)
 
 
-@jit
-def find_lowest(grad: FloatVector, rise: FloatVector, first: int, last: int) -> int:
-    """The variable of a range whose slope of going up is lowest."""
-    best, found = np.inf, first
-    for k in range(first, last):
-        slope = grad[k] + rise[k]
-        if slope < best:
-            best, found = slope, k
+@jit_fast
+def place_of_lowest(grad: FloatVector, rise: FloatVector, lowest: float) -> int:
+    """The first variable whose slope of going up is this one."""
+    found = grad.size
+    for k in range(grad.size):
+        found = min(found, k if grad[k] + rise[k] == lowest else grad.size)
+    return found
+
+
+@jit_fast
+def place_of_gain(
+    work_slice: tuple[FloatVector, FloatVector, FloatVector],
+    row_i: KernelMatrix,
+    lowest: float,
+    diagonal_i: float,
+    min_curvature: float,
+    gain: float,
+) -> int:
+    """The first variable of this slice that promises such a gain."""
+    grad, fall, diagonal = work_slice
+    nothing, two = np.float32(0.0), np.float32(2.0)
+    least, asked, size = np.float32(min_curvature), np.float32(gain), grad.size
+    found = np.int32(size)
+    for k in range(grad.size):
+        slope = larger(np.float32(grad[k] + fall[k] - lowest), nothing)
+        curvature = np.float32(diagonal_i + diagonal[k]) - two * np.float32(row_i[k])
+        enough = asked * larger(curvature, least)
+        is_it = (slope > nothing) & (slope * slope >= enough)
+        found = min(found, np.int32(k) if is_it else np.int32(size))
     return found
 
 
@@ -144,13 +167,9 @@ def second_order_partner(
             gain = best_pair_gain(near, row_i[s:e], lowest, own, least)
         if gain > best:
             best, in_slice = gain, s
-    best, found = -1.0, in_slice
-    for k in range(in_slice, min(in_slice + SLICE, ends[1])):
-        slope = grad[k] + fall[k] - lowest
-        if slope <= 0.0:
-            continue
-        curvature = own + diagonal[k] - 2.0 * np.float64(row_i[k])
-        gain = slope * slope / max(curvature, least)
-        if gain > best:
-            best, found = gain, k
-    return found
+    s, e = in_slice, min(in_slice + SLICE, ends[1])
+    near = grad[s:e], fall[s:e], diagonal[s:e]
+    k = place_of_gain(near, row_i[s:e], lowest, own, least, AS_GOOD * best)
+    if s + k < e:
+        return s + k
+    return find_highest(grad, fall, ends[0], ends[1])  # gains too small for float32
