@@ -1,5 +1,6 @@
 """How is a whole grid cross-validated? Kernel by kernel, every cell on all threads."""
 
+import weakref
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -76,6 +77,7 @@ class Engine:
         self.lines: dict[tuple[int, float], Line] = {}
         self.sources: dict[int, Source] = {}
         self.rooms: list[FloatMatrix] = []  # memory of kernels that have left
+        weakref.finalize(self, forget_spares)  # until then, squares are used again
 
     def _sort(self) -> None:
         """Samples held out together stand together: their sums are one slice."""
@@ -97,18 +99,13 @@ class Engine:
         No two may share kernel and epsilon. Along C, ascending is fastest.
         """
         with one_blas_thread():
-            try:
-                return self._solve(settings)
-            finally:
-                forget_spares()
-
-    def _solve(self, settings: Sequence[Setting]) -> list[list[Answer]]:
-        self._make_room({setting.kernel for setting in settings})
-        lines = [self._line(setting) for setting in settings]
-        tasks = [
-            line.tasks(setting.C) for line, setting in zip(lines, settings, strict=True)
-        ]
-        said = iter(run_all([one for own in tasks for one in own], self.n_threads))
+            self._make_room({setting.kernel for setting in settings})
+            lines = [self._line(setting) for setting in settings]
+            tasks = [
+                line.tasks(setting.C)
+                for line, setting in zip(lines, settings, strict=True)
+            ]
+            said = iter(run_all([one for own in tasks for one in own], self.n_threads))
         return [
             line.answers(list(islice(said, len(own))))
             for line, own in zip(lines, tasks, strict=True)

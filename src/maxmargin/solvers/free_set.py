@@ -185,23 +185,29 @@ def _step(
     pull: FloatVector, share: FloatMatrix, members: FloatMatrix, is_free: BoolVector
 ) -> FloatVector:
     """To the optimum of those that are free, sums within groups unchanged."""
-    n, n_groups = members.shape
-    step = -pull
-    if n_groups:
-        system, right = np.zeros((n_groups, n_groups)), np.zeros(n_groups)
-        for i in range(n):
-            for g in range(n_groups):
-                right[g] += members[i, g] * pull[i]
-                for h in range(n_groups):
-                    system[g, h] += members[i, g] * share[i, h]
-        _solve_few(system, right)
-        for i in range(n):
-            for g in range(n_groups):
-                step[i] += share[i, g] * right[g]
-    for i in range(n):
+    step, multiplier = -pull, _multipliers(pull, share, members)
+    for i in range(len(step)):
+        for g in range(len(multiplier)):
+            step[i] += share[i, g] * multiplier[g]
         if not is_free[i]:
             step[i] = 0.0
     return step
+
+
+@jit
+def _multipliers(
+    pull: FloatVector, share: FloatMatrix, members: FloatMatrix
+) -> FloatVector:
+    """One a group: by how much all slopes change, so that its sum does not."""
+    n, n_groups = members.shape
+    system, right = np.zeros((n_groups, n_groups)), np.zeros(n_groups)
+    for i in range(n):
+        for g in range(n_groups):
+            right[g] += members[i, g] * pull[i]
+            for h in range(n_groups):
+                system[g, h] += members[i, g] * share[i, h]
+    _solve_few(system, right)
+    return right
 
 
 @jit
@@ -231,7 +237,7 @@ def _can_go_on(members: FloatMatrix, is_free: BoolVector) -> bool:
             n_left += members[i, g] if is_free[i] else 0.0
         if n_all > 0.0 and n_left < 2.0:
             return False
-    return n_groups > 0 or is_free.any()
+    return n_groups > 0 or bool(is_free.any())
 
 
 @jit

@@ -111,7 +111,7 @@ def place_of_gain(
         enough = asked * larger(curvature, least)
         is_it = (slope > nothing) & (slope * slope >= enough)
         found = min(found, np.int32(k) if is_it else np.int32(size))
-    return found
+    return int(found)
 
 
 @jit
