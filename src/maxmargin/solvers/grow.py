@@ -58,13 +58,14 @@ NEW_SHARE = 32  # of the variables at a time, within the two limits
 GONE_SHARE = 0.15  # of the members at rest: fewer are not worth moving memory for
 LOOSE_INNER = 0.3  # of the violation: how far a dear round goes; a cheap one, INNER
 LOOK_EVERY = 4  # moves of a member, before leaps are thought of
+FEWEST_MEMBERS = 256  # for that: fewer are not worth looking up
 INNER_TOL = 0.7  # of tol: how far the last one goes
 SQUARE_SHARE = 0.35  # of the memory, for the working set's own square
 NEAR = 10.0  # times tol: slopes that have drifted are computed afresh, here
 DRIFT = 1.0  # times tol, of an error that adds up at random
 MOST_SETTLES = 4  # float64 corrections, after which float32 is not enough
 EXPONENTIAL = 20  # what it costs, in products
-CHEAP = 1e8  # products: some milliseconds
+CHEAP = 1e7  # products: a millisecond
 EXACT_SHARE = 0.5  # of the variables in doubt: then all of them are computed afresh
 
 
@@ -161,6 +162,8 @@ class Growth:
 
     def run(self) -> Reached:
         """Rounds until the float64 slopes agree, a limit is met, or memory is short."""
+        if self.panels is not None and self.pace.limit() is None:
+            self._make_rounds(self.grad, self.panels)
         while True:
             grad = self.grad
             right, left = slopes(self.problem, self.beta, grad)
@@ -241,7 +244,7 @@ class Growth:
         work = gather_work(self.problem, everybody, self.beta, grad, self.diagonal)
         tol, is_second = self.options.tol, self._is_second
         left = self.pace.max_iter - self.pace.n_iter
-        left = min(left, LOOK_EVERY * len(self.beta))
+        left = min(left, LOOK_EVERY * max(int(self.crew.n[0]), FEWEST_MEMBERS))
         how = tol, INNER_TOL * tol, left, is_second, self.leaps.is_bound
         raise_if_stopped()
         values = values_of(panels)

@@ -19,7 +19,7 @@ from maxmargin.problems.dual import DualProblem, group_levels, kkt_violation
 from maxmargin.solvers.descent import solve_smo
 from maxmargin.solvers.free_set import Leaps
 from maxmargin.solvers.gradient import check_finite
-from maxmargin.solvers.grow import INNER_TOL, LOOK_EVERY, grow
+from maxmargin.solvers.grow import FEWEST_MEMBERS, INNER_TOL, LOOK_EVERY, grow
 from maxmargin.solvers.pace import Pace
 from maxmargin.solvers.result import Options, Status, WorkingSet
 from maxmargin.solvers.rounds import has_room, make_crew, rounds_until, values_in
@@ -27,7 +27,6 @@ from maxmargin.solvers.work import Work, gather_work
 from maxmargin.typing import FloatVector
 
 MOST_MEMBERS = int(MOST_SPARE**0.5)  # their square is memory that is passed on
-FEWEST_MEMBERS = 256  # to look up every so often
 PATIENCE = 50  # calls without progress: then float32 is not enough
 
 
