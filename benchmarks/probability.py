@@ -1,7 +1,7 @@
-"""Are probabilities right, calibrated, and cheap? Five tables.
+"""Are probabilities right, calibrated, and cheap? Six tables.
 
-`python -m benchmarks.probability` prints how far sigmoids and probabilities are from
-LIBSVM's with the same folds, how well they are calibrated beside scikit-learn's
+`python -m benchmarks.probability` prints how far sigmoids, probabilities and scales are
+from LIBSVM's with the same folds, how well they are calibrated beside scikit-learn's
 CalibratedClassifierCV, what the power of many classes does, what `probability=True`
 costs, and how often intervals hold.
 """
@@ -79,18 +79,43 @@ def _differences(split: Split, options: str) -> tuple[float, float, float]:
     from libsvm import svmutil as theirs
 
     from maxmargin import svmutil as ours
-    from maxmargin.interop.c_rand import PROCESS
 
-    ctypes.CDLL(None).srand(1)
-    yours = theirs.svm_train(split.y.astype(float), split.X, options)
-    PROCESS.srand(1)
-    mine = ours.svm_train(split.y.astype(float), split.X, options)
+    mine, yours = _trained(split, split.y.astype(float), options)
     n = len(mine.core.intercept)
     slope = np.abs(mine.core.prob_a - np.array(yours.probA[:n])).max()
     offset = np.abs(mine.core.prob_b - np.array(yours.probB[:n])).max()
     found = ours.svm_predict([], split.X_test, mine, "-b 1 -q")[2]
     expected = theirs.svm_predict([], split.X_test, yours, "-b 1 -q")[2]
     return slope, offset, float(np.abs(np.subtract(found, expected)).max())
+
+
+def _trained(split: Split, y: Any, options: str) -> tuple[Any, Any]:
+    """By us and by LIBSVM, with the same random numbers."""
+    from libsvm import svmutil as theirs
+
+    from maxmargin import svmutil as ours
+    from maxmargin.interop.c_rand import PROCESS
+
+    ctypes.CDLL(None).srand(1)
+    yours = theirs.svm_train(y, split.X, options)
+    PROCESS.srand(1)
+    return ours.svm_train(y, split.X, options), yours
+
+
+def print_scales(folder: Path | None, given: argparse.Namespace) -> None:
+    """The scale of regressors' errors beside LIBSVM's, at tol 1e-6, with its folds."""
+    rows = []
+    for name in NUMBERS:
+        split = load(name, folder, given.rows)
+        y = (split.y - split.y.mean()) / split.y.std()
+        options = f"-s 3 -g {1.0 / split.X.shape[1]} -e 1e-6 -b 1 -q"
+        mine, yours = (
+            model.get_svr_probability() for model in _trained(split, y, options)
+        )
+        off = f"{abs(mine / yours - 1.0):.1e}"
+        rows.append([name, str(len(y)), f"{mine:.6f}", f"{yours:.6f}", off])
+    print("Scale of the Laplace distribution of errors\n")
+    print_table(["set", "rows", "ours", "LIBSVM's", "relative difference"], rows)
 
 
 def print_quality(folder: Path | None, given: argparse.Namespace) -> None:
@@ -259,6 +284,7 @@ def _dense(split: Split) -> Split:
 
 TABLES: dict[str, Callable[[Path | None, argparse.Namespace], None]] = {
     "agreement": print_agreement,
+    "scales": print_scales,
     "quality": print_quality,
     "powers": print_powers,
     "costs": print_costs,
