@@ -59,6 +59,7 @@ def test_sigmoids_and_probabilities(name: str, kind: str) -> None:
     slope, offset = np.array(yours.probA[:n_pairs]), np.array(yours.probB[:n_pairs])
     assert np.abs(mine.core.prob_a - slope).max() < 1e-3
     assert np.abs(mine.core.prob_b - offset).max() < 1e-3
+    assert mine.core.prob_power == 1.0
     found = ours.svm_predict(y, X, mine, "-b 1 -q")
     expected = theirs.svm_predict(y, X, yours, "-b 1 -q")
     assert np.abs(np.subtract(found[2], expected[2])).max() < 1e-3

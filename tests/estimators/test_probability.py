@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
+from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import log_loss
 
@@ -71,7 +72,7 @@ def test_a_seed_decides_and_threads_do_not(machine: Any) -> None:
 
     def sigmoids(**more: Any) -> Any:
         fitted = clone(machine).set_params(**more).fit(X, y)
-        return np.append(fitted.probA_, fitted.probB_)
+        return np.concatenate((fitted.probA_, fitted.probB_, [fitted.prob_power_]))
 
     first = sigmoids(n_jobs=1)
     assert np.array_equal(first, sigmoids(n_jobs=2))
@@ -130,9 +131,12 @@ def test_files_keep_probabilities(machine: Any, n_classes: int, tmp_path: Path) 
 
     for form in forms:
         back = maxmargin.load(tmp_path / form)
+        assert (back.predict(X) == machine.predict(X)).all()
+        if form == "a.model":
+            machine.prob_power_ = 1.0  # LIBSVM's form has no place for it
         difference = back.predict_proba(X) - machine.predict_proba(X)
         assert np.abs(difference).max() < 1e-12
-        assert (back.predict(X) == machine.predict(X)).all()
+        assert back.prob_power_ == machine.prob_power_
 
 
 def test_a_new_fit_forgets_sigmoids() -> None:
@@ -142,9 +146,38 @@ def test_a_new_fit_forgets_sigmoids() -> None:
     machine.set_params(probability=True)
 
     assert not hasattr(machine, "probA_")
+    assert not hasattr(machine, "prob_power_")
     with pytest.raises(NotFittedError, match="probability=False"):
         machine.predict_proba(X)
     assert (machine.predict(X) == SVC().fit(X, y).predict(X)).all()
+
+
+@pytest.mark.parametrize(
+    "machine", [*CLASSIFIERS[:2], NuSVC(nu=0.1, probability=True), CLASSIFIERS[3]]
+)
+def test_many_classes_are_as_sure_as_they_are_right(machine: Any) -> None:
+    X, y = load_digits(return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(y))
+    fitted, test = order[:400], order[400:]
+    unseen = X[test] / 16
+    machine = clone(machine).fit(X[fitted] / 16, y[fitted])
+
+    shares, labels = machine.predict_proba(unseen), machine.predict(unseen)
+    power, machine.prob_power_ = machine.prob_power_, 1.0
+    blunt = machine.predict_proba(unseen)
+
+    right = np.mean(labels == y[test])
+    assert power > 1.1
+    assert log_loss(y[test], shares) < log_loss(y[test], blunt)
+    assert abs(shares.max(axis=1).mean() - right) < 0.02
+    assert blunt.max(axis=1).mean() < right - 0.03
+    assert (machine.predict(unseen) == labels).all()
+
+
+def test_two_classes_need_no_power() -> None:
+    X, y = classes(2)
+    for machine in (SVC(probability=True), LinearSVC(probability=True)):
+        assert machine.fit(X, y).prob_power_ == 1.0
 
 
 def test_nothing_is_promised_without_folds() -> None:

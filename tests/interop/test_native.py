@@ -84,6 +84,7 @@ MODELS = {
     "laplacian": kernel_model(kernel=Laplacian(0.1), support_index=None),
     "precomputed": kernel_model(kernel=None, support=None, n_features=9),
     "sigmoids": kernel_model(prob_a=np.ones(3), prob_b=np.zeros(3)),
+    "sharpened": kernel_model(prob_a=np.ones(3), prob_b=np.zeros(3), prob_power=1.5),
     "regression": kernel_model(
         machine="nu_svr",
         classes=None,
@@ -228,6 +229,8 @@ HOSTILE = {
     "huge width": {"model": header_of(DATA)["model"] | {"n_features": 2**80}},
     "other width": {"model": header_of(DATA)["model"] | {"n_features": 4}},
     "unknown layout": {"model": header_of(DATA)["model"] | {"layout": "coo_matrix"}},
+    "no power": {"model": header_of(DATA)["model"] | {"prob_power": 0.0}},
+    "power of text": {"model": header_of(DATA)["model"] | {"prob_power": "2"}},
     "missing layout": {"model": header_of(DATA)["model"] | {"layout": "csr_matrix"}},
 }
 
@@ -275,6 +278,7 @@ BROKEN = {
     "index": {"support_index": np.arange(5) - 1},
     "gamma": {"kernel": RBF(float("nan"))},
     "marks": {"density_marks": np.zeros(9)},
+    "power": {"prob_power": float("nan")},
 }
 
 
@@ -320,6 +324,8 @@ NOTES: dict[str, dict[str, Any]] = {
     "unknown numbers": {"numbers": {"predict": 1}},
     "text as number": {"numbers": {"objective_": "x"}},
     "a list of numbers": {"numbers": []},
+    "no power": {"numbers": {"prob_power_": 0.0}},
+    "an endless power": {"numbers": {"prob_power_": {"float": "inf"}}},
     "unknown status": {"status": "GOOD"},
     "a shape of text": {"shape_fit": ["a"]},
 }

@@ -101,6 +101,7 @@ def _kernel_model(estimator: Any, machine: str) -> KernelModel:
         n_support=None if classes is None else estimator._n_support,
         prob_a=getattr(estimator, "probA_", None),
         prob_b=getattr(estimator, "probB_", None),
+        prob_power=float(getattr(estimator, "prob_power_", 1.0)),
         density_marks=getattr(estimator, "prob_density_marks_", None),
         n_features=int(estimator.n_features_in_),
     )
@@ -201,6 +202,7 @@ def fill_kernel(estimator: Any, model: KernelModel) -> None:
         "support_": model.support_index,
         "probA_": model.prob_a,
         "probB_": model.prob_b,
+        "prob_power_": model.prob_power if model.prob_b is not None else None,
         "prob_density_marks_": model.density_marks,
     }
     fitted |= {name: value for name, value in optional.items() if value is not None}
@@ -255,6 +257,7 @@ def reordered(model: KernelModel, order: IntVector) -> KernelModel:
         n_support=model.n_support[order],
         prob_a=pick(model.prob_a),
         prob_b=flipped,
+        prob_power=model.prob_power,
         n_features=model.n_features,
         index_base=model.index_base,
     )

@@ -21,7 +21,13 @@ class BaseMachine(BaseEstimator):
 
     _rules = RULES
     _told_on_demand = frozenset(  # attributes that a new fit may have to take away
-        ("probA_", "probB_", "prob_density_marks_", "conformal_residuals_")
+        (
+            "probA_",
+            "probB_",
+            "prob_power_",
+            "prob_density_marks_",
+            "conformal_residuals_",
+        )
     )
     _steps = "moves"  # what n_iter_ counts
 

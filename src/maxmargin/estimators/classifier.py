@@ -19,11 +19,12 @@ from maxmargin.estimators.probable import Probable, as_attributes, fold_notes
 from maxmargin.estimators.targets import Labelled
 from maxmargin.kernels.gram import Gram
 from maxmargin.models import Machine, fit_pairs, vote
-from maxmargin.models.calibration import Sigmoid, calibrate_pair
+from maxmargin.models.calibration import CalibratedPair, calibrate_pair
 from maxmargin.models.held_out import Solved, State, stratified_folds
 from maxmargin.models.machine import Fit
 from maxmargin.models.multiclass import PairMachines, class_parts, pair_decisions
-from maxmargin.models.probability import couple, pair_probabilities
+from maxmargin.models.probability import couple, pair_probabilities, sharpen
+from maxmargin.models.sharpness import calibrate_power
 from maxmargin.solvers import Status
 from maxmargin.typing import FloatMatrix, FloatVector, IntVector
 
@@ -66,9 +67,9 @@ class PairwiseClassifier(Probable, ClassifierMixin, Labelled, KernelMachine):
         return self.classes_[vote(self._decisions(X), len(self.classes_))]
 
     def _shares(self, X: Any) -> FloatMatrix:
-        """Probabilities of the pairs, coupled (Wu, Lin & Weng, 2004)."""
+        """Probabilities of the pairs, coupled (Wu, Lin & Weng, 2004) and sharpened."""
         pairwise = pair_probabilities(self._decisions(X), self.probA_, self.probB_)
-        return couple(pairwise, len(self.classes_))
+        return sharpen(couple(pairwise, len(self.classes_)), self.prob_power_)
 
     def _decisions(self, X: Any) -> FloatMatrix:
         X = self._check_for_predict(X)
@@ -82,8 +83,7 @@ class PairwiseClassifier(Probable, ClassifierMixin, Labelled, KernelMachine):
         options = self._options(training, len(labels.pairs()))
         folds = self._folds(labels)
         n_threads = self._n_threads()
-        sigmoids: dict[int, Sigmoid] = {}
-        ends: dict[int, Status] = {}
+        told: dict[int, CalibratedPair] = {}
 
         def fit_pair(
             gram: Gram, y: FloatVector, rows: IntVector, number: int
@@ -94,7 +94,7 @@ class PairwiseClassifier(Probable, ClassifierMixin, Labelled, KernelMachine):
             if folds is not None:
                 solved = Solved(state, fit, gram, weight[rows], machine, options)
                 copies = training.weight[rows]
-                sigmoids[number], ends[number] = calibrate_pair(
+                told[number] = calibrate_pair(
                     solved, y, folds[number], copies, n_threads
                 )
             return machine
@@ -108,8 +108,13 @@ class PairwiseClassifier(Probable, ClassifierMixin, Labelled, KernelMachine):
             for (i, j), machine in zip(labels.pairs(), pairs.machines, strict=True)
             if machine.has_vanished and machine.solution.status.rank <= 1
         ]
-        notes += fold_notes(ends.values())
-        fitted = _as_attributes(pairs, training, shape) | as_attributes(sigmoids)
+        calibrated = [told[number] for number in sorted(told)]
+        notes += fold_notes([pair.status for pair in calibrated])
+        fitted = _as_attributes(pairs, training, shape)
+        fitted |= as_attributes([pair.sigmoid for pair in calibrated])
+        if len(calibrated) > 1:
+            power = calibrate_power(gram, labels, pairs, calibrated, training.weight)
+            fitted["prob_power_"] = power
         return fitted | targets.attributes | {"_notes": notes}
 
     def _stated(self, y: FloatVector) -> tuple[State, Fit]:

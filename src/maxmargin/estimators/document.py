@@ -89,6 +89,9 @@ CLASSIFIER_ATTRIBUTES = {
     "probA_": "array of shape (n_problems,)|With probability=True: slopes of the "
     "sigmoids 1 / (1 + exp(probA_ * decision + probB_)), with LIBSVM's signs.",
     "probB_": "array of shape (n_problems,)|With probability=True: their offsets.",
+    "prob_power_": "float|With probability=True and more than two classes: the power "
+    "to which probabilities are raised before they are divided by their sum. Set it to "
+    "1 to have those of LIBSVM.",
 }
 REGRESSOR_ATTRIBUTES = {
     "laplace_scale_": "float|With probability=True: the scale of the errors, LIBSVM's "

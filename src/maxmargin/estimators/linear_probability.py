@@ -17,6 +17,8 @@ from maxmargin.estimators.targets import ClassTargets
 from maxmargin.models.calibration import fit_sigmoid
 from maxmargin.models.held_out import stratified_folds
 from maxmargin.models.linear import linear_heights
+from maxmargin.models.probability import sharpen
+from maxmargin.models.sharpness import ENOUGH, fit_power, spread
 from maxmargin.solvers import Options
 from maxmargin.typing import FloatMatrix, IntVector
 
@@ -37,9 +39,7 @@ class CalibratedPlanes(Probable, LinearClassifier):
         likely = expit(-(self._decisions(X) * self.probA_ + self.probB_))
         if len(self.classes_) == 2:
             return np.column_stack((1.0 - likely[:, 0], likely[:, 0]))
-        total = likely.sum(axis=1, keepdims=True)
-        even = np.full_like(likely, 1.0 / likely.shape[1])
-        return np.divide(likely, total, out=even, where=total > 0.0)
+        return sharpen(_of_one(likely), self.prob_power_)
 
     def _solve(self, design: Design, targets: Any, training: TrainingSet) -> Any:
         fitted = super()._solve(design, targets, training)
@@ -55,11 +55,18 @@ class CalibratedPlanes(Probable, LinearClassifier):
             decisions[fold] = values
         code = targets.labels.code
         classes = [1] if len(fitted["coef_"]) == 1 else range(targets.labels.n_classes)
-        sigmoids = {
-            column: fit_sigmoid(decisions[:, column], code == k, training.weight)
+        sigmoids = [
+            fit_sigmoid(decisions[:, column], code == k, training.weight)
             for column, k in enumerate(classes)
-        }
-        return fitted | as_attributes(sigmoids)
+        ]
+        fitted |= as_attributes(sigmoids)
+        if len(sigmoids) > 1:
+            rows = spread(code, ENOUGH)
+            likely = expit(-(decisions[rows] * fitted["probA_"] + fitted["probB_"]))
+            fitted["prob_power_"] = fit_power(
+                _of_one(likely), code[rows], training.weight[rows]
+            )
+        return fitted
 
     def _held_out(
         self,
@@ -79,3 +86,10 @@ class CalibratedPlanes(Probable, LinearClassifier):
         )
         planes = self._planes(design, inside, options)
         return linear_heights(X[fold], planes.coef, 1) + planes.intercept
+
+
+def _of_one(likely: FloatMatrix) -> FloatMatrix:
+    """Divided by their sum; even where all are zero."""
+    total = likely.sum(axis=1, keepdims=True)
+    even = np.full_like(likely, 1.0 / likely.shape[1])
+    return np.divide(likely, total, out=even, where=total > 0.0)

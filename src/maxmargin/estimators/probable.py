@@ -70,17 +70,18 @@ class Probable(BaseMachine):
         return check_random_state(seed)
 
 
-def as_attributes(sigmoids: dict[int, Sigmoid]) -> dict[str, Any]:
-    """The fitted sigmoids, in the order of their problems; nothing if there are none.
+def as_attributes(sigmoids: list[Sigmoid]) -> dict[str, Any]:
+    """The fitted sigmoids, one per problem; nothing if there are none.
 
     probA_ and probB_ are LIBSVM's names: 1 / (1 + exp(probA_ * decision + probB_)).
+    The power is 1 unless somebody finds another.
     """
     if not sigmoids:
         return {}
-    ordered = [sigmoids[number] for number in sorted(sigmoids)]
     return {
-        "probA_": np.array([sigmoid.slope for sigmoid in ordered]),
-        "probB_": np.array([sigmoid.offset for sigmoid in ordered]),
+        "probA_": np.array([sigmoid.slope for sigmoid in sigmoids]),
+        "probB_": np.array([sigmoid.offset for sigmoid in sigmoids]),
+        "prob_power_": 1.0,
     }
 
 

@@ -4,6 +4,7 @@ In our own form it returns whole: parameters, labels of any kind, support, certi
 The forms of LIBSVM and LIBLINEAR keep what those programs know.
 """
 
+import math
 from typing import Any
 
 import numpy as np
@@ -53,6 +54,7 @@ NUMBERS = (  # attributes of a fit: a number, or an array of one per problem
     "conformal_residuals_",
 )
 SIGMOIDS = ("probA_", "probB_")  # of linear machines, whose models have none
+POWER = "prob_power_"  # theirs too
 LARGEST_SIZE = 2**62
 
 
@@ -131,7 +133,7 @@ def _saved(estimator: Any, model: Model) -> Saved:
     arrays: dict[str, Any] = {}
     for key, value in estimator.get_params(deep=False).items():
         notes["parameters"][key] = _as_note(name, key, value)
-    for key in NUMBERS if name in MACHINES else (*NUMBERS, *SIGMOIDS):
+    for key in NUMBERS if name in MACHINES else (*NUMBERS, *SIGMOIDS, POWER):
         if hasattr(estimator, key):
             _put_number(notes, arrays, key, getattr(estimator, key))
     if hasattr(estimator, "status_"):
@@ -241,14 +243,20 @@ def _is_pair(pair: Any) -> bool:
 
 def _extra(saved: Saved, content: Content) -> dict[str, Any]:
     """Attributes that only a fit knows."""
-    notes, found = saved.notes, {}
+    notes = saved.notes
+    found: dict[str, Any] = {}
     numbers = notes.get("numbers", {})
     if not isinstance(numbers, dict):
         content.fail("the numbers of a fit must be a JSON object.")
-    for key, value in numbers.items():
-        if key not in NUMBERS or not isinstance(_of_note(value, content), int | float):
+    is_kernel = isinstance(saved.model, KernelModel)
+    for key, note in numbers.items():
+        value = _of_note(note, content)
+        is_known = key in NUMBERS or (key == POWER and not is_kernel)
+        if not is_known or not isinstance(value, int | float):
             content.fail("the file holds an attribute of unknown kind.")
-        found[key] = _of_note(value, content)
+        if key == POWER and not 0.0 < value < math.inf:
+            content.fail(f"{POWER} must be finite and above 0.")
+        found[key] = value
     found |= _extra_arrays(saved, content)
     if "status" in notes:
         if notes["status"] not in Status.__members__:

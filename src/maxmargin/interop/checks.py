@@ -60,6 +60,8 @@ def check_kernel_model(model: KernelModel, path: str | None = None) -> None:
         if values is not None:
             judge.shape(name, values, size)
             judge.finite(name, values)
+    is_power = np.isfinite(model.prob_power) and model.prob_power > 0.0
+    judge.require(is_power, "prob_power must be finite and above 0")
 
 
 def _check_classes(judge: _Judge, model: KernelModel) -> None:

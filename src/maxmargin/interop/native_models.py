@@ -68,6 +68,8 @@ def parts_of_model(model: Model) -> Parts:
         "index_base": int(model.index_base),
         "layout": _layout(model.support),
     }
+    if model.prob_power != 1.0:
+        facts["prob_power"] = float(model.prob_power)
     arrays = {name: getattr(model, name) for name in OF_KERNEL_MODEL}
     for name in OPTIONAL:
         if getattr(model, name) is not None:
@@ -168,6 +170,7 @@ def _kernel_model(
         n_support=arrays.get("n_support"),
         n_features=n_features,
         index_base=base,
+        prob_power=_fact({"prob_power": 1.0} | facts, "prob_power", float),
         **probabilities,
     )
     check_kernel_model(model, path)

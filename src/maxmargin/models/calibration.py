@@ -34,14 +34,22 @@ class Sigmoid(NamedTuple):
     offset: float
 
 
+class CalibratedPair(NamedTuple):
+    """The sigmoid of a pair of classes, and what it was fitted to."""
+
+    sigmoid: Sigmoid
+    decisions: FloatVector  # of the samples of the pair, held out
+    status: Status  # how the worst fold ended
+
+
 def calibrate_pair(
     solved: Solved,
     y: FloatVector,
     folds: list[IntVector] | None,
     weight: FloatVector | None = None,
     n_threads: int = 1,
-) -> tuple[Sigmoid, Status]:
-    """The sigmoid of a machine of two classes, y = ±1, and how the worst fold ended.
+) -> CalibratedPair:
+    """The sigmoid of a machine of two classes, y = ±1.
 
     Without folds, every sample is held out by itself.
     """
@@ -49,7 +57,8 @@ def calibrate_pair(
         found = HeldOut(leave_one_out_decisions(solved), Status.CONVERGED)
     else:
         found = held_out_margins(solved, y, folds, n_threads)
-    return fit_sigmoid(found.decisions, y, weight), found.status
+    sigmoid = fit_sigmoid(found.decisions, y, weight)
+    return CalibratedPair(sigmoid, found.decisions, found.status)
 
 
 def fit_sigmoid(

@@ -125,8 +125,8 @@ def _fit_classes(
     def fit_pair(gram: Gram, y: FloatVector, rows: IntVector, number: int) -> Machine:
         evidence, solved = _fit_pair(spec, y, weight[rows], gram, options)
         if folds is not None:
-            sigmoid, status = calibrate_pair(solved, y, folds[number], None, n_threads)
-            evidence = replace(evidence, sigmoid=sigmoid, fold_status=status)
+            told = calibrate_pair(solved, y, folds[number], None, n_threads)
+            evidence = replace(evidence, sigmoid=told.sigmoid, fold_status=told.status)
         found[number] = evidence
         return evidence.machine
 

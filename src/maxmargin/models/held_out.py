@@ -25,7 +25,7 @@ from maxmargin.solvers.gradient import weight_of
 from maxmargin.typing import BoolVector, FloatVector, IntVector
 
 N_FOLDS = 5  # as in LIBSVM
-COARSER, COARSEST = 10.0, 1e-2  # tol of folds: a distribution of many is read off them
+COARSER, COARSEST = 3.0, 1e-2  # tol of folds: a distribution of many is read off them
 
 State = Callable[[FloatVector], DualProblem]  # from the weights of all samples
 

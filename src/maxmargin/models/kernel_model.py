@@ -21,6 +21,7 @@ from maxmargin.models.probability import (
     couple,
     inlier_probability,
     pair_probabilities,
+    sharpen,
 )
 from maxmargin.typing import FloatMatrix, FloatVector, IntVector
 
@@ -48,6 +49,7 @@ class KernelModel:
     n_support: IntVector | None = None  # per class
     prob_a: FloatVector | None = None  # one per pair; of a regressor, its sigma
     prob_b: FloatVector | None = None
+    prob_power: float = 1.0  # of coupled probabilities; LIBSVM knows only 1
     density_marks: FloatVector | None = None  # ten, of a one-class machine
     n_features: int = 0
     index_base: int = 1  # the index of the first column in text files
@@ -138,7 +140,7 @@ class KernelModel:
         pairwise = pair_probabilities(decisions, self.prob_a, self.prob_b)
         if self.n_classes == 1:
             return np.ones((len(decisions), 1))
-        return couple(pairwise, self.n_classes)
+        return sharpen(couple(pairwise, self.n_classes), self.prob_power)
 
     # Kernel sums.
 

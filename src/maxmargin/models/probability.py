@@ -77,6 +77,15 @@ def _sweep(
     return p
 
 
+def sharpen(shares: FloatMatrix, power: float) -> FloatMatrix:
+    """Probabilities to this power, divided by their sum: above 1 they are surer."""
+    if power == 1.0:
+        return shares
+    raised = (shares / shares.max(axis=1, keepdims=True)) ** power
+    likely: FloatMatrix = raised / raised.sum(axis=1, keepdims=True)
+    return likely
+
+
 def laplace_width(scale: float, coverage: float) -> float:
     """Half the width of the interval that a Laplace variable is in this often."""
     return -scale * math.log1p(-coverage)
