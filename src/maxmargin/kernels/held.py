@@ -1,7 +1,7 @@
 """What if all of K is in memory, shared by many problems? Then rows are only read.
 
 Searches for C solve dozens of problems on one kernel matrix, which differ in their
-boxes alone. It is kept in float64, so that no slope is ever in doubt.
+boxes alone. In float64, no slope is ever in doubt.
 """
 
 from functools import cached_property
@@ -11,7 +11,7 @@ import numpy as np
 from maxmargin._jit import jit
 from maxmargin.kernels.source import RowSource, no_source
 from maxmargin.kernels.sums import add_rows
-from maxmargin.typing import FloatMatrix, FloatVector, IntVector, KernelMatrix
+from maxmargin.typing import FloatVector, IntVector, KernelMatrix
 
 
 class HeldRows:
@@ -20,9 +20,9 @@ class HeldRows:
     products = 1.0  # reading a value costs no more than that
     n_bytes = 0  # nothing beyond what is shared
 
-    def __init__(self, K: FloatMatrix) -> None:
+    def __init__(self, K: KernelMatrix) -> None:
         self.K = K
-        self.errors = np.full(len(K), np.finfo(np.float64).eps)
+        self.errors = np.full(len(K), np.finfo(K.dtype).eps)
 
     def fill(
         self, rows: IntVector, columns: IntVector | None, out: KernelMatrix
@@ -47,10 +47,10 @@ class HeldGram:
 
     n_threads = 1  # problems are what threads share
 
-    def __init__(self, K: FloatMatrix, bound: float | None = None) -> None:
+    def __init__(self, K: KernelMatrix, bound: float | None = None) -> None:
         """`bound` is the largest value in size, where it is known."""
         self.n, self.K = len(K), K
-        self._diagonal: FloatVector = K.diagonal().copy()
+        self._diagonal: FloatVector = K.diagonal().astype(np.float64)
         self._bound = float(max(K.max(), -K.min())) if bound is None else bound
 
     def diagonal(self) -> FloatVector:

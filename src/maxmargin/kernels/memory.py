@@ -15,7 +15,7 @@ from maxmargin.typing import KernelMatrix
 
 NO_HUGE_PAGES = getattr(mmap, "MADV_NOHUGEPAGE", None)  # Linux has it
 ITEM = np.dtype(np.float32)
-MOST_SPARE = 1 << 23  # values of a square that is passed on: 32 MB
+MOST_SPARE = 1 << 23  # values of a square that is passed on, which fits all: 32 MB
 
 _lock = threading.Lock()
 _spare: list[KernelMatrix] = []  # flat
@@ -30,7 +30,7 @@ def promised_square(side: int) -> KernelMatrix:
                 return _spare.pop(k)[:n].reshape(side, side)
     if n > MOST_SPARE:
         return _new_pages(n).reshape(side, side)
-    return np.empty(n, dtype=ITEM).reshape(side, side)
+    return np.empty(MOST_SPARE, dtype=ITEM)[:n].reshape(side, side)
 
 
 def pass_on(square: KernelMatrix) -> None:

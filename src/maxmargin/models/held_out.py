@@ -8,7 +8,7 @@ holds the decision values of those left out: nothing is predicted.
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, TypeGuard
 
 import numpy as np
 
@@ -16,18 +16,30 @@ from maxmargin._threads import count_cores, run_all
 from maxmargin.kernels.arena import Arena
 from maxmargin.kernels.functions import Linear
 from maxmargin.kernels.gram import Gram, VectorGram
+from maxmargin.kernels.panel_rows import PanelRows
 from maxmargin.models.expansion import KernelSum
-from maxmargin.models.machine import Fit, Machine
+from maxmargin.models.machine import Fit, Machine, fit_decision
 from maxmargin.problems import DualProblem
-from maxmargin.problems.dual import fill_in_order, slopes
+from maxmargin.problems.dual import fill_in_order, group_levels, slopes
 from maxmargin.solvers import Options, Status
 from maxmargin.solvers.gradient import weight_of
+from maxmargin.solvers.grow import QUICK
+from maxmargin.solvers.held import Rounds
+from maxmargin.solvers.pace import Pace
+from maxmargin.solvers.rounds import values_of
 from maxmargin.typing import BoolVector, FloatVector, IntVector
 
 N_FOLDS = 5  # as in LIBSVM
 COARSER, COARSEST = 3.0, 1e-2  # tol of folds: a distribution of many is read off them
 
 State = Callable[[FloatVector], DualProblem]  # from the weights of all samples
+
+
+class Summable(Protocol):
+    """Rows of K, wherever they come from."""
+
+    def add_rows(self, rows: IntVector, weight: FloatVector, out: FloatVector) -> None:
+        """out += the weighted sum of these rows."""
 
 
 class HeldOut(NamedTuple):
@@ -84,9 +96,13 @@ def held_out_decisions(
         tol=max(tol, min(COARSER * tol, COARSEST)),
     )
     solved = replace(solved, options=options)
-    tasks = [partial(_decisions_of_fold, solved, fold) for fold in folds]
+    rows = _quick_rows(solved)
+    if rows is not None:
+        parts = _decisions_in_rounds(solved, rows, folds)
+    else:
+        tasks = [partial(_decisions_of_fold, solved, fold) for fold in folds]
+        parts = run_all(tasks, n_threads)
     decisions = solved.machine.decisions.copy()
-    parts = run_all(tasks, n_threads)
     for fold, part in zip(folds, parts, strict=True):
         decisions[fold] = part.decisions
     return HeldOut(decisions, max((part.status for part in parts), key=_rank))
@@ -120,36 +136,81 @@ def held_out_margins(
     return found
 
 
-def _decisions_of_fold(solved: Solved, fold: IntVector) -> HeldOut:
+def _quick_rows(solved: Solved) -> PanelRows | None:
+    """Rows that compiled rounds read, if folds are small, and float32 is enough."""
+    gram = solved.gram
+    if solved.fit is not fit_decision or is_linear(gram) or gram.n > QUICK:
+        return None
+    rows, beta = Arena(gram, 0, 1).short_rows(), solved.machine.solution.beta
+    if rows is None:
+        return None
+    typical = float(np.median(rows.errors)) * float(np.linalg.norm(beta))
+    return rows if typical * gram.bound() <= solved.options.tol else None
+
+
+def _decisions_in_rounds(
+    solved: Solved, rows: PanelRows, folds: list[IntVector]
+) -> list[HeldOut]:
+    """Fold after fold with the same members, which are much the same anyway."""
+    rounds = Rounds(solved.gram.diagonal(), rows, values_of(rows))
+    try:
+        return [_decisions_of_next(rounds, solved, fold) for fold in folds]
+    finally:
+        rounds.leave()
+
+
+def _decisions_of_next(rounds: Rounds, solved: Solved, fold: IntVector) -> HeldOut:
+    problem = _without(solved, fold)
+    start, image = _start(solved, problem, rounds)
+    problem = problem._replace(start=start)
+    found = rounds.solve(problem, Pace(solved.options, len(start)), image)
+    if found.status is None:
+        return _decisions_of_fold(solved, fold)
+    level = group_levels(problem, found.beta, found.grad)
+    decisions = (found.grad - problem.linear)[fold]
+    return HeldOut(decisions - level[0] if len(level) else decisions, found.status)
+
+
+def _without(solved: Solved, fold: IntVector) -> DualProblem:
     weight = solved.weight.copy()
     weight[fold] = 0.0
-    problem = solved.state(weight)
-    if isinstance(solved.gram, VectorGram) and isinstance(solved.gram.kernel, Linear):
+    return solved.state(weight)
+
+
+def _decisions_of_fold(solved: Solved, fold: IntVector) -> HeldOut:
+    problem = _without(solved, fold)
+    if is_linear(solved.gram):
         return _decisions_by_weights(solved, problem, fold, solved.gram)
-    start, image = _start(solved, problem)
+    start, image = _start(solved, problem, Arena(solved.gram, 0, 1))
     machine = solved.fit(problem, solved.gram, solved.options, start, image)
     return HeldOut(machine.decisions[fold], machine.solution.status)
 
 
-def _start(solved: Solved, problem: DualProblem) -> tuple[FloatVector, FloatVector]:
+def is_linear(gram: Gram) -> TypeGuard[VectorGram]:
+    """Whether w is short."""
+    return isinstance(gram, VectorGram) and isinstance(gram.kernel, Linear)
+
+
+def _start(
+    solved: Solved, problem: DualProblem, rows: Summable
+) -> tuple[FloatVector, FloatVector]:
     """The full solution without the fold, made feasible, and K times that."""
     before = solved.machine.solution.beta
-    arena = Arena(solved.gram, 0, 1)
     image = solved.machine.image.copy()
     beta = np.clip(before, problem.lower, problem.upper)
-    _add_change(problem, arena, beta - before, image)
+    _add_change(problem, rows, beta - before, image)
     repaired = _repaired(problem, beta, image[problem.row] + problem.linear)
-    _add_change(problem, arena, repaired - beta, image)
+    _add_change(problem, rows, repaired - beta, image)
     return repaired, image
 
 
 def _add_change(
-    problem: DualProblem, arena: Arena, change: FloatVector, image: FloatVector
+    problem: DualProblem, rows: Summable, change: FloatVector, image: FloatVector
 ) -> None:
     weight = weight_of(problem, change, len(image))
-    rows = np.flatnonzero(weight)
-    if len(rows):
-        arena.add_rows(rows, weight[rows], image)
+    changed = np.flatnonzero(weight)
+    if len(changed):
+        rows.add_rows(changed, weight[changed], image)
 
 
 def _repaired(

@@ -32,7 +32,6 @@ from maxmargin.solvers.work import Work, set_masks
 from maxmargin.solvers.working_set import bounds
 from maxmargin.typing import (
     BoolVector,
-    FloatMatrix,
     FloatVector,
     IntVector,
     KernelMatrix,
@@ -50,7 +49,7 @@ MANY_ROUNDS = 16  # in one call: some hundredths of a second
 class Values(NamedTuple):
     """Where kernel values come from: all of K, or panels that meet."""
 
-    K: FloatMatrix  # empty where panels are to meet
+    K: KernelMatrix  # empty where panels are to meet
     panels: KernelMatrix
     exponents: KernelMatrix
     twice: np.float32
@@ -61,8 +60,8 @@ def values_of(rows: PanelRows) -> Values:
     return Values(np.empty((0, 0)), rows.panels, rows.exponents, rows.twice)
 
 
-def values_in(K: FloatMatrix) -> Values:
-    """All there, in float64."""
+def values_in(K: KernelMatrix) -> Values:
+    """All there."""
     nothing = np.empty((0, 0, 0), dtype=np.float32), np.empty(0, dtype=np.float32)
     return Values(K, *nothing, np.float32(0.0))
 
@@ -260,7 +259,7 @@ def _extend(crew: Crew, first: int, values: Values) -> None:
 
 @jit
 def _copy_square(
-    K: FloatMatrix, members: IntVector, first: int, square: KernelMatrix
+    K: KernelMatrix, members: IntVector, first: int, square: KernelMatrix
 ) -> None:
     n = len(members)
     for i in range(first, n):
@@ -318,14 +317,21 @@ def _spread(work: Work, own: Work, crew: Crew, values: Values) -> None:
             beta[i], rise[i], fall[i] = own.beta[k], own.rise[k], own.fall[k]
             n_moved += 1
     crew.n_computed[0] += n_moved
-    grad = work.grad
+    add_sum(values, moved[:n_moved], change, work.grad)
+
+
+@jit
+def add_sum(
+    values: Values, rows: IntVector, weight: FloatVector, out: FloatVector
+) -> None:
+    """out += the weighted sum of rows of K; `weight` is longer by a strip, of zeros."""
     if len(values.K):
-        add_rows(values.K, moved[:n_moved], change, (0, len(grad)), grad)
+        add_rows(values.K, rows, weight, (0, len(out)), out)
         return
     panels = values.panels, values.exponents
-    strips = _packed(panels, moved[:n_moved], STRIP)
+    strips = _packed(panels, rows, STRIP)
     total = np.zeros(len(values.exponents))
     spans = (0, len(strips[0])), (0, len(panels[0]))
-    add_values(strips, panels, values.twice, change, total, spans)
-    for k in range(len(grad)):
-        grad[k] += total[k]
+    add_values(strips, panels, values.twice, weight, total, spans)
+    for k in range(len(out)):
+        out[k] += total[k]
