@@ -17,9 +17,10 @@ from maxmargin.kernels.shared import SharedPairs
 from maxmargin.problems import epsilon_svr
 from maxmargin.problems.classification import c_svc
 from maxmargin.problems.dual import kkt_violation
-from maxmargin.selection.engine import Engine, Setting
+from maxmargin.selection.engine import Engine
 from maxmargin.selection.folds import plain_folds, stratified_folds
-from maxmargin.selection.lines import Answer, FoldTask, Task
+from maxmargin.selection.formulations import Setting
+from maxmargin.selection.lines import Answer, FoldTask, Task, plain_task
 from maxmargin.solvers import Options, Status
 from maxmargin.solvers.held import solve_held
 
@@ -41,7 +42,7 @@ def task_of(name: str, n: int) -> tuple[Any, Task]:
         weight = np.ones(len(y))
         weight[fold.outside] = 0.0
         closed.append(FoldTask(weight, fold.outside))
-    return X, Task(target, closed)
+    return X, plain_task(target, closed)
 
 
 def answers_of(

@@ -167,6 +167,8 @@ SEARCH_PARAMETERS = {
     "64 times gamma='scale'. Without effect where the kernel has no gamma.",
     "epsilons": "int or list of float|Tubes to try; a number means as many, as shares "
     "from 1/64 to 1/2 of the deviation of y.",
+    "nus": "int or list of float|Values of nu to try; a number means as many, evenly "
+    "from 1/10 to 9/10 of the largest that has a solution.",
     "cv": "int, splitter, list of splits or None|Folds; a number, or None for 5, means "
     "scikit-learn's: stratified for classifiers.",
     "scoring": "str, callable or None|What to maximise: accuracy or R², or a scorer of "

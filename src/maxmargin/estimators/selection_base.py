@@ -42,6 +42,15 @@ def spread(values: Any, ends: tuple[float, float], unit: float) -> list[Any]:
     return [float(unit * 2.0**exponent) for exponent in exponents]
 
 
+def spread_evenly(values: Any, ends: tuple[float, float]) -> list[float]:
+    """The values themselves, or as many at equal distances as are asked for."""
+    if not isinstance(values, int | np.integer):
+        return [float(value) for value in values]
+    if values == 1:
+        return [0.5 * (ends[0] + ends[1])]
+    return [float(value) for value in np.linspace(*ends, int(values))]
+
+
 def _are_values(values: Any, is_one: Any) -> bool:
     if isinstance(values, int | np.integer) and not isinstance(values, bool):
         return bool(values >= 1)
@@ -60,6 +69,7 @@ SELECTION_RULES = RULES | {
     "Cs": _axis("C"),
     "gammas": _axis("gamma"),
     "epsilons": _axis("epsilon"),
+    "nus": _axis("nu"),
     "search": Rule(
         lambda v: isinstance(v, str) and v in SEARCHES,
         " or ".join(repr(name) for name in SEARCHES),
@@ -67,10 +77,6 @@ SELECTION_RULES = RULES | {
     "random_state": Rule(
         lambda v: v is None or (isinstance(v, int | np.integer) and int(v) >= 0),
         "None or a whole number, 0 or above",
-    ),
-    "kernel": Rule(
-        lambda v: RULES["kernel"].holds(v) and not callable(v),
-        "'linear', 'poly', 'rbf', 'sigmoid', 'laplacian' or 'precomputed'",
     ),
 }
 
@@ -90,6 +96,10 @@ class BaseSelection(BaseMachine):
     """Fit, results and predictions; subclasses say what the points are."""
 
     _rules = SELECTION_RULES
+    _fold_needs = (
+        "each fold must learn from at least two classes; use fewer folds, or "
+        "stratified ones."
+    )
 
     def fit(self, X, y, sample_weight=None, *, groups=None):
         """Cross-validate the grid, then fit the best machine to all samples.
@@ -189,7 +199,9 @@ class BaseSelection(BaseMachine):
 
     def _axes_of_cost(self, y: np.ndarray, C_ends: tuple[float, float]) -> Axes:
         """C, and epsilon where there is one."""
-        axes: Axes = {"C": spread(self.Cs, C_ends, 1.0)}
+        axes: Axes = {}
+        if hasattr(self, "Cs"):
+            axes["C"] = spread(self.Cs, C_ends, 1.0)
         if hasattr(self, "epsilons"):
             axes["epsilon"] = spread(self.epsilons, EPSILON_ENDS, float(y.std()) or 1.0)
         return axes
@@ -287,9 +299,8 @@ class _Run:
         means = [one.score.mean for one in tried]
         if np.isnan(means).all():
             raise InvalidInput(
-                f"None of the {len(tried)} points could be scored on every fold: each "
-                "fold must learn from at least two classes; use fewer folds, or "
-                "stratified ones."
+                f"None of the {len(tried)} points could be scored on every fold: "
+                f"{self.search._fold_needs}"
             )
         last = max(one.round for one in tried)
         final = [k for k, one in enumerate(tried) if one.round == last]
@@ -310,11 +321,9 @@ class _Run:
                 f"The search ended at time_limit={self.search.time_limit:g} after "
                 f"{self.n_done} of {self.n_points} points; the best of these is taken."
             )
-        if any(np.isnan(one.score.splits).any() for one in tried if one.score.seconds):
-            notes.append(
-                "Some folds could not be scored (nan): they learn from fewer than two "
-                "classes. Use fewer folds, or stratified ones."
-            )
+        if any(one.score.is_complete and np.isnan(one.score.mean) for one in tried):
+            needs = self.search._fold_needs
+            notes.append(f"Some points could not be scored (nan): {needs}")
         return notes
 
     def _results(self, tried: list[Tried]) -> dict[str, Any]:

@@ -27,9 +27,10 @@ from maxmargin.estimators.selection_base import (
     BaseSelection,
     Prepared,
 )
-from maxmargin.estimators.study import Cell, Score
+from maxmargin.estimators.study import Score
 from maxmargin.estimators.targets import Labelled, Numbered
 from maxmargin.selection.folds import Fold
+from maxmargin.selection.formulations import Setting
 from maxmargin.solvers import Status
 from maxmargin.typing import FloatVector, IntVector
 
@@ -52,15 +53,15 @@ class LinearStudy:
         self.scoring, self.n_threads = scoring, n_threads
         self.paths: dict[float, list[_Path]] = {}
 
-    def cell(self, params: dict[str, Any]) -> Cell:
+    def cell(self, params: dict[str, Any]) -> Setting:
         """Where a point is found."""
-        return Cell(0, params["C"], params.get("epsilon", 0.0))
+        return Setting(0, params["C"], params.get("epsilon", 0.0))
 
-    def batches(self, cells: Sequence[Cell]) -> Iterator[list[Cell]]:
+    def batches(self, cells: Sequence[Setting]) -> Iterator[list[Setting]]:
         """One after the other, with C ascending."""
         yield from ([c] for c in sorted(cells, key=lambda c: (c.epsilon, c.C)))
 
-    def solve(self, batch: Sequence[Cell]) -> list[Score]:
+    def solve(self, batch: Sequence[Setting]) -> list[Score]:
         """The score of the one cell there is."""
         (cell,) = batch
         if cell.epsilon not in self.paths:

@@ -23,8 +23,9 @@ from maxmargin.interop.libsvm_training import (
 from maxmargin.interop.option_strings import KernelType, SvmOptions, SvmType
 from maxmargin.interop.samples import DataSet, labels_as_met
 from maxmargin.kernels.cache import default_cache_bytes
-from maxmargin.selection.engine import Engine, Setting
-from maxmargin.selection.lines import Answer, FoldTask, Task
+from maxmargin.selection.engine import Engine
+from maxmargin.selection.formulations import Setting
+from maxmargin.selection.lines import Answer, FoldTask, plain_task
 from maxmargin.solvers import Options
 from maxmargin.typing import FloatVector, IntVector
 
@@ -69,7 +70,7 @@ class SvmGrid:
             time_limit=pace.time_limit,
             started=pace.started,
         )
-        task = Task(self.target, folds)
+        task = plain_task(self.target, folds)
         self.engine = Engine(
             as_rows(data.X), kernels, task, options, pace.threads, MOST_KEPT
         )

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import combinations, islice
-from typing import NamedTuple
 
 import numpy as np
 
@@ -15,6 +14,7 @@ from maxmargin.kernels.functions import Kernel
 from maxmargin.kernels.held import HeldGram
 from maxmargin.kernels.memory import MOST_SPARE, forget_spares
 from maxmargin.kernels.shared import Room, SharedPairs
+from maxmargin.selection.formulations import Setting
 from maxmargin.selection.lines import (
     Answer,
     ComputedSource,
@@ -31,14 +31,6 @@ from maxmargin.typing import FloatMatrix, IntVector
 ITEM_BYTES = 4  # of a float32
 VALUE_BYTES = 8 + ITEM_BYTES  # of K in both precisions
 MANY = 8  # tasks a thread: then it does not matter who comes last
-
-
-class Setting(NamedTuple):
-    """A point of the grid."""
-
-    kernel: int  # which of the engine's kernels
-    C: float
-    epsilon: float = 0.0
 
 
 class Engine:
@@ -89,12 +81,12 @@ class Engine:
         else:
             target = target[order]
         self.samples = self.samples.take(order)
-        self.task = Task(target, folds, task.has_intercept)
+        self.task = Task(target, folds, task.formulation)
 
     def solve(self, settings: Sequence[Setting]) -> list[list[Answer]]:
         """The answers of all folds for each of these settings, solved at once.
 
-        No two may share kernel and epsilon. Along C, ascending is fastest.
+        No two may be on one line. Along a line, ascending is fastest.
         """
         with one_blas_thread():
             try:
@@ -105,9 +97,8 @@ class Engine:
     def _solve(self, settings: Sequence[Setting]) -> list[list[Answer]]:
         self._make_room({setting.kernel for setting in settings})
         lines = [self._line(setting) for setting in settings]
-        tasks = [
-            line.tasks(setting.C) for line, setting in zip(lines, settings, strict=True)
-        ]
+        places = [self.task.formulation.place(setting) for setting in settings]
+        tasks = [line.tasks(at) for line, at in zip(lines, places, strict=True)]
         said = iter(run_all([one for own in tasks for one in own], self.n_threads))
         return [
             line.answers(list(islice(said, len(own))))
@@ -123,11 +114,15 @@ class Engine:
 
     # Kernels come and go; what was solved stays.
 
+    def line_of(self, setting: Setting) -> tuple[int, float]:
+        """The name of the line that a setting is on."""
+        return setting.kernel, self.task.formulation.place(setting).fixed
+
     def _line(self, setting: Setting) -> Line:
-        key = setting.kernel, setting.epsilon
+        key = self.line_of(setting)
         if key not in self.lines:
             source = partial(self._source, setting.kernel)
-            self.lines[key] = Line(self.task, source, setting.epsilon, self.options)
+            self.lines[key] = Line(self.task, source, self.options)
         return self.lines[key]
 
     def _source(self, kernel: int) -> Source:

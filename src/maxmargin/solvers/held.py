@@ -4,7 +4,7 @@ With all of K in memory there is nothing to compute but moves. The neighbour's s
 scaled to the new box, comes with its slopes, so that a start costs nothing either.
 """
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from maxmargin.kernels.held import HeldGram
 from maxmargin.kernels.memory import pass_on
 from maxmargin.problems.dual import DualProblem, group_levels
 from maxmargin.solvers.descent import solve_smo
+from maxmargin.solvers.gradient import weight_of
 from maxmargin.solvers.grow import Growth
 from maxmargin.solvers.pace import Pace
 from maxmargin.solvers.result import Options, Status
@@ -20,11 +21,12 @@ from maxmargin.typing import FloatVector
 WHOLE = 1500  # variables that all move at once; of more, a growing set does
 
 
-class HeldSolution(NamedTuple):
-    """A point, K times it, and the evidence."""
+@dataclass(frozen=True)
+class HeldSolution:
+    """A point and the evidence."""
 
     beta: FloatVector
-    image: FloatVector  # K @ beta in float64: the decision values, but for the level
+    image: FloatVector | None  # K times it, float64; None: K was not in memory
     level: FloatVector
     violation: float
     status: Status
@@ -37,7 +39,7 @@ def solve_held(
     options: Options,
     image: FloatVector | None = None,
 ) -> HeldSolution:
-    """Solve a problem with a variable a row from its start; `image`: K @ start."""
+    """Solve a problem from its start; `image`: K times that, a number for every row."""
     pace = Pace(options, len(problem.linear))
     growth = _HeldGrowth(problem, gram, options, pace, image)
     try:
@@ -51,10 +53,14 @@ def solve_held(
         start = problem._replace(start=reached.beta)
         found = solve_smo(start, gram, options, pace)
         beta, violation, status = found.beta, found.violation, found.status
-        grad = gram.image(beta, np.flatnonzero(beta)) + problem.linear
+        weight = weight_of(problem, beta, gram.n)
+        image = gram.image(weight, np.flatnonzero(weight))
+        grad = image[problem.row] + problem.linear
         n_iter = found.n_iter
     level = group_levels(problem, beta, grad)
-    return HeldSolution(beta, grad - problem.linear, level, violation, status, n_iter)
+    image = np.zeros(gram.n)
+    image[problem.row] = grad - problem.linear
+    return HeldSolution(beta, image, level, violation, status, n_iter)
 
 
 class _HeldGrowth(Growth):
@@ -71,15 +77,16 @@ class _HeldGrowth(Growth):
         self.held = gram
         super().__init__(problem, gram, options, pace, image)
         self.room = self.square.values
-        if gram.n <= WHOLE:
+        if gram.n <= WHOLE and problem.n_groups <= 1:  # else members are put in order
             self.is_whole = True
             self.square.values, self.square.most = gram.single().K, gram.n
 
     def _start(self, image: FloatVector | None) -> None:
+        weight = weight_of(self.problem, self.beta, self.held.n)
         if image is None:
-            image = self.held.image(self.beta, np.flatnonzero(self.beta))
+            image = self.held.image(weight, np.flatnonzero(weight))
         self.image = image.copy()
-        self.exact.weight, self.exact.image = self.beta.copy(), image.copy()
+        self.exact.weight, self.exact.image = weight, image.copy()
         self.exact_beta = self.beta.copy()
 
     def _is_cheap(self) -> bool:
