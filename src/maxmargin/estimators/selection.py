@@ -46,6 +46,7 @@ class SVCCV(ClassifierMixin, Labelled, KernelSelection):
         cv=None,
         scoring=None,
         search="grid",
+        n_trials=50,
         tol=1e-3,
         cache_size="auto",
         max_iter=-1,
@@ -67,6 +68,7 @@ class SVCCV(ClassifierMixin, Labelled, KernelSelection):
         self.cv = cv
         self.scoring = scoring
         self.search = search
+        self.n_trials = n_trials
         self.tol = tol
         self.cache_size = cache_size
         self.max_iter = max_iter
@@ -110,6 +112,7 @@ class SVRCV(RegressorMixin, Numbered, KernelSelection):
         cv=None,
         scoring=None,
         search="grid",
+        n_trials=50,
         tol=1e-3,
         cache_size="auto",
         max_iter=-1,
@@ -129,6 +132,7 @@ class SVRCV(RegressorMixin, Numbered, KernelSelection):
         self.cv = cv
         self.scoring = scoring
         self.search = search
+        self.n_trials = n_trials
         self.tol = tol
         self.cache_size = cache_size
         self.max_iter = max_iter

@@ -16,14 +16,10 @@ from maxmargin.estimators.kernel_inputs import (
     resolve_gamma,
     resolve_kernel,
 )
-from maxmargin.estimators.selection_base import (
-    Axes,
-    BaseSelection,
-    Prepared,
-    spread,
-    spread_evenly,
-)
+from maxmargin.estimators.search_run import Axes, Prepared
+from maxmargin.estimators.selection_base import BaseSelection, spread, spread_evenly
 from maxmargin.estimators.study import (
+    How,
     KernelStudy,
     Score,
     Scoring,
@@ -80,7 +76,8 @@ class KernelSelection(BaseSelection):
         options = self._machine({})._options(training)
         K = self._matrix(training, options.cache_bytes)
         gammas = axes.get("gamma", [None])
-        how = self._formulation(), self._n_threads()
+        is_single = all(len(values) == 1 for values in axes.values())
+        how = How(self._formulation(), self._n_threads(), is_single)
 
         def kernel_of(gamma: Any) -> Kernel | None:
             words = {} if gamma is None else {"gamma": gamma}
@@ -136,6 +133,9 @@ class KernelSelection(BaseSelection):
             if isinstance(self.gammas, int | np.integer):
                 unit = resolve_gamma(self._machine({"gamma": "scale"}), training)
             axes["gamma"] = spread(self.gammas, GAMMA_ENDS, unit)
+            if self.search == "optuna":  # a word has no place between others
+                machines = [self._machine({"gamma": g}) for g in axes["gamma"]]
+                axes["gamma"] = [resolve_gamma(each, training) for each in machines]
         if hasattr(self, "nus"):
             low, high = NU_ENDS
             axes["nu"] = spread_evenly(self.nus, (low * most_nu, high * most_nu))

@@ -22,11 +22,8 @@ from maxmargin.estimators.document import (
 from maxmargin.estimators.inputs import check_training_set
 from maxmargin.estimators.linear import LinearSVC, LinearSVR
 from maxmargin.estimators.parameters import LINEAR_SVC_RULES, LINEAR_SVR_RULES
-from maxmargin.estimators.selection_base import (
-    SELECTION_RULES,
-    BaseSelection,
-    Prepared,
-)
+from maxmargin.estimators.search_run import Prepared
+from maxmargin.estimators.selection_base import SELECTION_RULES, BaseSelection
 from maxmargin.estimators.study import Score
 from maxmargin.estimators.targets import Labelled, Numbered
 from maxmargin.selection.folds import Fold
@@ -35,7 +32,8 @@ from maxmargin.solvers import Status
 from maxmargin.typing import FloatVector, IntVector
 
 C_ENDS = -10.0, 10.0  # exponents of two
-OWN_RULES = {name: SELECTION_RULES[name] for name in ("Cs", "epsilons", "search")}
+OWN_NAMES = "Cs", "epsilons", "search", "n_trials"
+OWN_RULES = {name: SELECTION_RULES[name] for name in OWN_NAMES}
 
 
 class LinearStudy:
@@ -163,6 +161,7 @@ class LinearSVCCV(ClassifierMixin, Labelled, _LinearSelection):
         cv=None,
         scoring=None,
         search="grid",
+        n_trials=50,
         dual="auto",
         tol=1e-4,
         multi_class="ovr",
@@ -184,6 +183,7 @@ class LinearSVCCV(ClassifierMixin, Labelled, _LinearSelection):
         self.cv = cv
         self.scoring = scoring
         self.search = search
+        self.n_trials = n_trials
         self.dual = dual
         self.tol = tol
         self.multi_class = multi_class
@@ -225,6 +225,7 @@ class LinearSVRCV(RegressorMixin, Numbered, _LinearSelection):
         cv=None,
         scoring=None,
         search="grid",
+        n_trials=50,
         dual="auto",
         tol=1e-4,
         fit_intercept=True,
@@ -244,6 +245,7 @@ class LinearSVRCV(RegressorMixin, Numbered, _LinearSelection):
         self.cv = cv
         self.scoring = scoring
         self.search = search
+        self.n_trials = n_trials
         self.dual = dual
         self.tol = tol
         self.fit_intercept = fit_intercept

@@ -42,6 +42,7 @@ class NuSVCCV(ClassifierMixin, Labelled, KernelSelection):
         cv=None,
         scoring=None,
         search="grid",
+        n_trials=50,
         tol=1e-3,
         cache_size="auto",
         max_iter=-1,
@@ -62,6 +63,7 @@ class NuSVCCV(ClassifierMixin, Labelled, KernelSelection):
         self.cv = cv
         self.scoring = scoring
         self.search = search
+        self.n_trials = n_trials
         self.tol = tol
         self.cache_size = cache_size
         self.max_iter = max_iter
@@ -108,6 +110,7 @@ class NuSVRCV(RegressorMixin, Numbered, KernelSelection):
         cv=None,
         scoring=None,
         search="grid",
+        n_trials=50,
         tol=1e-3,
         cache_size="auto",
         max_iter=-1,
@@ -126,6 +129,7 @@ class NuSVRCV(RegressorMixin, Numbered, KernelSelection):
         self.cv = cv
         self.scoring = scoring
         self.search = search
+        self.n_trials = n_trials
         self.tol = tol
         self.cache_size = cache_size
         self.max_iter = max_iter

@@ -29,6 +29,7 @@ from maxmargin.solvers import Options, Status
 from maxmargin.typing import FloatVector, IntVector
 
 DEFAULT_FOLDS = 5
+KERNELS_KEPT = 2  # so that no thread waits for the last fold of a kernel
 
 
 @dataclass
@@ -122,6 +123,14 @@ class Sheet(NamedTuple):
         )
 
 
+class How(NamedTuple):
+    """What folds minimise, on how many threads, and whether there is one point only."""
+
+    formulation: Formulation
+    n_threads: int
+    is_single: bool
+
+
 class KernelStudy:
     """Cells of kernel machines: one engine for all of them."""
 
@@ -132,15 +141,14 @@ class KernelStudy:
         kernels: Sequence[Kernel | None],
         options: Options,
         scoring: Scoring,
-        how: tuple[Formulation, int],
+        how: How,
     ) -> None:
-        """`how` is what folds minimise, and on how many threads."""
-        formulation, n_threads = how
         self.sheet, self.folds, self.scoring = sheet, folds, scoring
         tasks = [_fold_task(sheet, fold) for fold in folds]
-        task = Task(sheet.target, tasks, formulation)
+        task = Task(sheet.target, tasks, how.formulation)
         samples = sheet.X if sheet.is_matrix else as_rows(sheet.X)
-        self.engine = Engine(samples, kernels, task, options, n_threads)
+        kept = 0 if how.is_single else KERNELS_KEPT
+        self.engine = Engine(samples, kernels, task, options, how.n_threads, kept)
 
     def batches(self, cells: Sequence[Setting]) -> Iterator[list[Setting]]:
         """Cells in the order in which they cost least, some of them together."""

@@ -30,6 +30,8 @@ from maxmargin.typing import FloatMatrix, IntVector
 
 ITEM_BYTES = 4  # of a float32
 VALUE_BYTES = 8 + ITEM_BYTES  # of K in both precisions
+FEW = 2000  # samples: all of K is soon computed
+WIDE = 256  # stored values in a row: then every row of K is dear
 MANY = 8  # tasks a thread: then it does not matter who comes last
 
 
@@ -47,7 +49,9 @@ class Engine:
     ) -> None:
         """`samples` is K itself where the only kernel is None.
 
-        `n_kept` kernels stay in memory, if that is large enough.
+        `n_kept` kernels stay in memory, if that is large enough. 0 means that each is
+        asked about once: then K is held only where that costs less than the rows that
+        one machine a fold needs.
         """
         self.n_threads, self.kernels = n_threads, list(kernels)
         self.samples, self.task = samples, task
@@ -57,8 +61,9 @@ class Engine:
             self._sort()
         n_shared, n_each = 8 * len(samples) ** 2, _bytes(self.task)
         self.n_alive = int((options.cache_bytes - n_shared) // n_each)
-        self.is_held = self.is_given or self.n_alive >= 1
-        self.n_alive = int(np.clip(self.n_alive, 1, n_kept))
+        pays = n_kept > 0 or _pays_once(self.samples)
+        self.is_held = self.is_given or (pays and self.n_alive >= 1)
+        self.n_alive = int(np.clip(self.n_alive, 1, max(n_kept, 1)))
         if self.is_held:
             n_bytes = int(ITEM_BYTES * MOST_SPARE / SQUARE_SHARE)
         else:
@@ -159,6 +164,13 @@ class Engine:
         for kernel in sorted(wanted):
             source = self._source(kernel)
             self.sources[kernel] = self.sources.pop(kernel, source)
+
+
+def _pays_once(samples: Rows | FloatMatrix) -> bool:
+    """Whether all of K costs less than the rows that one machine a fold needs."""
+    if isinstance(samples, np.ndarray):
+        return True
+    return len(samples) <= FEW or samples.n_values >= WIDE * len(samples)
 
 
 def _n_machines(task: Task, fold: FoldTask) -> int:
