@@ -24,7 +24,7 @@ from maxmargin.estimators.linear import LinearSVC, LinearSVR
 from maxmargin.estimators.parameters import LINEAR_SVC_RULES, LINEAR_SVR_RULES
 from maxmargin.estimators.search_run import Prepared
 from maxmargin.estimators.selection_base import SELECTION_RULES, BaseSelection
-from maxmargin.estimators.study import Score
+from maxmargin.estimators.study import Score, check_scorer
 from maxmargin.estimators.targets import Labelled, Numbered
 from maxmargin.selection.folds import Fold
 from maxmargin.selection.formulations import Setting
@@ -45,10 +45,11 @@ class LinearStudy:
         training: tuple[Any, np.ndarray, FloatVector],
         folds: Sequence[Fold],
         scoring: Any,
-        n_threads: int,
+        how: tuple[bool, int],
     ) -> None:
+        """`how`: whether scores heed weights, and on how many threads."""
         self.machine, self.training, self.folds = machine, training, folds
-        self.scoring, self.n_threads = scoring, n_threads
+        self.scoring, (self.is_weighted, self.n_threads) = scoring, how
         self.paths: dict[float, list[_Path]] = {}
 
     def cell(self, params: dict[str, Any]) -> Setting:
@@ -90,7 +91,10 @@ class _Path:
         self.inside = _safe_indexing(X, fold.inside), y[fold.inside]
         self.outside = _safe_indexing(X, fold.outside), y[fold.outside]
         self.weight = weight[fold.inside]
-        self.scoring = study.scoring
+        self.scorer = check_scoring(self.machine, study.scoring)
+        self.heeded = {}
+        if study.is_weighted:
+            self.heeded["sample_weight"] = weight[fold.outside]
 
     def step(self, C: float) -> tuple[float, float, Status]:
         """Score, violation and status; nan where there is nothing to learn."""
@@ -102,7 +106,7 @@ class _Path:
             warnings.simplefilter("ignore", ConvergenceWarning)  # see kkt_violation
             self.machine.set_params(C=C).fit(*self.inside, self.weight)
         violation = float(np.max(self.machine.kkt_violation_))
-        score = check_scoring(self.machine, self.scoring)(self.machine, *self.outside)
+        score = self.scorer(self.machine, *self.outside, **self.heeded)
         return float(score), violation, self.machine.status_
 
 
@@ -125,6 +129,7 @@ class _LinearSelection(BaseSelection):
         return self._shown("intercept_")
 
     def _prepare(self, X: Any, y: Any, sample_weight: Any) -> Prepared:
+        check_scorer(self, self.scoring)
         training = check_training_set(self, X, y, sample_weight)
         self._check_targets(y, training)
         y = column_or_1d(y)
@@ -136,7 +141,8 @@ class _LinearSelection(BaseSelection):
         def study(rows: IntVector, folds: list[Fold]) -> LinearStudy:
             part = _safe_indexing(training.X, rows), y[rows], weight[rows]
             machine = self._machine({})
-            return LinearStudy(machine, part, folds, self.scoring, self._n_threads())
+            how = sample_weight is not None, self._n_threads()
+            return LinearStudy(machine, part, folds, self.scoring, how)
 
         folds = self._folds(y)
         n_classes = len(np.unique(y)) if is_classifier else 1
