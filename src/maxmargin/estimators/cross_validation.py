@@ -95,7 +95,7 @@ def _fit_each(
     """A fit for every fold, on threads."""
     X, y, weight = data
     y, seed = column_or_1d(y), cut["random_state"]
-    weight = np.ones(len(y)) if weight is None else np.asarray(weight)
+    weight = None if weight is None else np.asarray(weight)
     kinds = {"is_classifier": is_classifier(estimator), "groups": cut["groups"]}
     folds = make_folds(cut["cv"], y, seed=seed, **kinds)
     began = time.monotonic()
@@ -129,6 +129,10 @@ def _hold_out(
     inside, outside = _safe_indexing(X, fold.inside), _safe_indexing(X, fold.outside)
     if is_pairwise:
         inside, outside = inside[:, fold.inside], outside[:, fold.inside]
-    machine.fit(inside, y[fold.inside], weight[fold.inside])
-    score = check_scoring(machine, scoring)(machine, outside, y[fold.outside])
+    learnt, judged = {}, {}
+    if weight is not None:
+        learnt["sample_weight"] = weight[fold.inside]
+        judged["sample_weight"] = weight[fold.outside]
+    machine.fit(inside, y[fold.inside], **learnt)
+    score = check_scoring(machine, scoring)(machine, outside, y[fold.outside], **judged)
     return float(score), float(np.max(machine.kkt_violation_))

@@ -77,6 +77,11 @@ class Run:
         missing = Score(np.full(n_folds, np.nan), 0.0, np.nan, False)
         return [Tried(p, scores.get(p, missing), 0, n_samples) for p in points]
 
+    def gram(self, params: dict[str, Any]) -> Any:
+        """The kernel matrix of these parameters, where the last fit can use it."""
+        study = self.studies.get(self.prepared.n)
+        return None if study is None else study.gram(study.cell(params))
+
     def _is_late(self) -> bool:
         limit = self.search.time_limit
         return limit is not None and time.monotonic() - self.started > limit

@@ -142,9 +142,11 @@ class BaseSelection(BaseMachine):
             least = REFIT_SHARE * self.time_limit
             machine.set_params(time_limit=max(left, least))
         began = time.monotonic()
+        machine._known_gram = run.gram(found["best_params_"])
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # said by this fit
             machine.fit(prepared.X, y, sample_weight)
+        del machine._known_gram
         found |= {"best_estimator_": machine, "refit_time_": time.monotonic() - began}
         found |= {"status_": machine.status_, "n_splits_": len(prepared.folds)}
         found |= {"kkt_violation_": machine.kkt_violation_, "n_iter_": machine.n_iter_}

@@ -60,6 +60,9 @@ class LinearStudy:
         """One after the other, with C ascending."""
         yield from ([c] for c in sorted(cells, key=lambda c: (c.epsilon, c.C)))
 
+    def gram(self, cell: Setting) -> None:
+        """Linear machines need none."""
+
     def solve(self, batch: Sequence[Setting]) -> list[Score]:
         """The score of the one cell there is."""
         (cell,) = batch

@@ -16,6 +16,7 @@ from maxmargin.data.rows import as_rows
 from maxmargin.errors import InvalidInput
 from maxmargin.estimators.heard import HeardClassifier, HeardRegressor, determination
 from maxmargin.kernels import Kernel
+from maxmargin.kernels.held import HeldGram
 from maxmargin.selection.engine import Engine
 from maxmargin.selection.folds import (
     Fold,
@@ -167,6 +168,10 @@ class KernelStudy:
         answers = self.engine.solve(batch)
         seconds = (time.monotonic() - began) / len(batch)
         return [self._score(own, seconds) for own in answers]
+
+    def gram(self, cell: Setting) -> HeldGram | None:
+        """K between all samples that count, where the last fit can use it."""
+        return self.engine.gram(cell.kernel, np.flatnonzero(self.sheet.weight > 0.0))
 
     def _score(self, answers: list[Answer], seconds: float) -> Score:
         target = self.sheet.target

@@ -56,11 +56,13 @@ class Engine:
         self.n_threads, self.kernels = n_threads, list(kernels)
         self.samples, self.task = samples, task
         self.is_given = isinstance(samples, np.ndarray)
-        self.order = _folds_in_a_row(len(samples), task.folds)
+        self.order = np.arange(len(samples))
         if not self.is_given:
+            self.order = _folds_in_a_row(len(samples), task.folds)
             self._sort()
         n_shared, n_each = 8 * len(samples) ** 2, _bytes(self.task)
         self.n_alive = int((options.cache_bytes - n_shared) // n_each)
+        self.has_spare = self.n_alive > n_kept
         pays = n_kept > 0 or _pays_once(self.samples)
         self.is_held = self.is_given or (pays and self.n_alive >= 1)
         self.n_alive = int(np.clip(self.n_alive, 1, max(n_kept, 1)))
@@ -109,6 +111,19 @@ class Engine:
             line.answers(list(islice(said, len(own))))
             for line, own in zip(lines, tasks, strict=True)
         ]
+
+    def gram(self, kernel: int, rows: IntVector) -> HeldGram | None:
+        """K between samples as they were given, for a fit after the search.
+
+        None where computing its own rows costs a fit no more, or memory is short.
+        """
+        can = self.is_given or (self.is_held and self.has_spare)
+        if not can or not _pays_once(self.samples):
+            return None
+        place = np.empty_like(self.order)
+        place[self.order] = np.arange(len(place))
+        found = self._source(kernel).block(place[rows])
+        return found if isinstance(found, HeldGram) else None
 
     @property
     def n_at_once(self) -> int:
