@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from maxmargin.estimators.saving import load
     from maxmargin.estimators.selection import SVCCV, SVRCV
     from maxmargin.estimators.selection_linear import LinearSVCCV, LinearSVRCV
+    from maxmargin.estimators.selection_nu import NuSVCCV, NuSVRCV
     from maxmargin.estimators.svc import SVC, NuSVC
     from maxmargin.estimators.svr import SVR, NuSVR
 
@@ -35,7 +36,9 @@ __all__ = [
     "LinearSVRCV",
     "LogisticRegression",
     "NuSVC",
+    "NuSVCCV",
     "NuSVR",
+    "NuSVRCV",
     "OneClassSVM",
     "__version__",
     "cross_validate",
@@ -51,6 +54,8 @@ _HOME = {
     "NuSVR": "maxmargin.estimators.svr",
     "SVCCV": "maxmargin.estimators.selection",
     "SVRCV": "maxmargin.estimators.selection",
+    "NuSVCCV": "maxmargin.estimators.selection_nu",
+    "NuSVRCV": "maxmargin.estimators.selection_nu",
     "LinearSVCCV": "maxmargin.estimators.selection_linear",
     "LinearSVRCV": "maxmargin.estimators.selection_linear",
     "cross_validate": "maxmargin.estimators.cross_validation",

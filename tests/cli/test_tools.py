@@ -14,6 +14,7 @@ import pytest
 from cli_runs import command, real, write_classes, write_numbers
 
 from maxmargin.cli.grid_plan import Steps, plan
+from maxmargin.data.svmlight import read_svmlight
 
 SMALL_GRID = ["-log2c", "-1,3,2", "-log2g", "-1,-5,-2", "-v", "3"]
 
@@ -90,10 +91,28 @@ def test_grid_draws_a_picture_where_it_can() -> None:
         assert Path(name).read_bytes().startswith(b"\x89PNG")
 
 
-@pytest.mark.parametrize("options", [[], ["-s", "3"], ["-t", "1", "-d", "2"]], ids=str)
-def test_grid_finds_the_rates_of_svm_train(options: list[str]) -> None:
-    name = "num" if "-s" in options else "two"
-    fine = [*options, "-e", "1e-6"]
+def write_linear_kernel(name: str) -> str:
+    """The same samples as rows of a precomputed kernel."""
+    data = read_svmlight(name)
+    X, y = data.X.toarray(), data.y
+    K = X @ X.T + 1.0
+    rows = [
+        f"{y[i]:g} 0:{i + 1} " + " ".join(f"{j + 1}:{v:.17g}" for j, v in enumerate(k))
+        for i, k in enumerate(K)
+    ]
+    Path(f"{name}.kernel").write_text("\n".join(rows) + "\n")
+    return f"{name}.kernel"
+
+
+@pytest.mark.parametrize(
+    "options",
+    ["", "-s 1 -n 0.3", "-s 3", "-s 4 -n 0.3", "-t 1 -d 2", "-t 4 -s 1"],
+)
+def test_grid_finds_the_rates_of_svm_train(options: str) -> None:
+    name = "num" if "-s 3" in options or "-s 4" in options else "two"
+    if "-t 4" in options:
+        name = write_linear_kernel("two")
+    fine = [*options.split(), "-e", "1e-6"]
 
     command("grid", "-log2c", "0,4,4", "-log2g", "-2,-4,-2", *fine, "-v", "3", name)
 

@@ -20,7 +20,9 @@ from maxmargin import (
     LinearSVRCV,
     LogisticRegression,
     NuSVC,
+    NuSVCCV,
     NuSVR,
+    NuSVRCV,
     OneClassSVM,
 )
 
@@ -35,7 +37,7 @@ INFEASIBLE = {
 
 def expected_failures(estimator: BaseEstimator) -> dict[str, str]:
     """Nothing, but for what has no solution."""
-    return INFEASIBLE if isinstance(estimator, NuSVC) else {}
+    return INFEASIBLE if isinstance(estimator, NuSVC | NuSVCCV) else {}
 
 
 @parametrize_with_checks(
@@ -72,6 +74,8 @@ def expected_failures(estimator: BaseEstimator) -> dict[str, str]:
         LogisticRegression(dual=True, tol=FINE),
         SVCCV(Cs=[0.5, 10.0], gammas=[0.1, "scale"], cv=2),
         SVRCV(Cs=[1.0, 100.0], gammas=["scale"], cv=2),
+        NuSVCCV(nus=[0.1, 0.3], gammas=["scale"], cv=2),
+        NuSVRCV(Cs=[1.0, 10.0], gammas=["scale"], cv=2),
         LinearSVCCV(Cs=[0.1, 1.0], cv=2),
         LinearSVRCV(Cs=[0.1, 1.0], cv=2, tol=FINE),
     ],

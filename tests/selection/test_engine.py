@@ -17,9 +17,10 @@ from maxmargin.kernels.shared import SharedPairs
 from maxmargin.problems import epsilon_svr
 from maxmargin.problems.classification import c_svc
 from maxmargin.problems.dual import kkt_violation
-from maxmargin.selection.engine import Engine, Setting
+from maxmargin.selection.engine import Engine
 from maxmargin.selection.folds import plain_folds, stratified_folds
-from maxmargin.selection.lines import Answer, FoldTask, Task
+from maxmargin.selection.formulations import Setting
+from maxmargin.selection.lines import Answer, FoldTask, Task, plain_task
 from maxmargin.solvers import Options, Status
 from maxmargin.solvers.held import solve_held
 
@@ -41,7 +42,7 @@ def task_of(name: str, n: int) -> tuple[Any, Task]:
         weight = np.ones(len(y))
         weight[fold.outside] = 0.0
         closed.append(FoldTask(weight, fold.outside))
-    return X, Task(target, closed)
+    return X, plain_task(target, closed)
 
 
 def answers_of(
@@ -125,3 +126,22 @@ def test_the_linear_kernel_is_shared_too() -> None:
     K = SharedPairs([Linear()], as_rows(X), 1).matrix(Linear())
 
     assert np.allclose(K, X @ X.T)
+
+
+@pytest.mark.parametrize(
+    ("n", "width", "n_kept", "is_held"),
+    [(300, 4, 0, True), (2100, 4, 0, False), (2100, 256, 0, True), (2100, 4, 1, True)],
+)
+def test_one_point_holds_a_kernel_only_where_that_pays(
+    n: int, width: int, n_kept: int, is_held: bool
+) -> None:
+    X = np.zeros((n, width))
+    weight = np.ones(n)
+    weight[:10] = 0.0
+    task = plain_task(np.arange(float(n)), [FoldTask(weight, np.arange(10))])
+
+    options = Options(cache_bytes=ROOMY)
+    engine = Engine(as_rows(X), [RBF(1.0)], task, options, 1, n_kept)
+
+    assert engine.is_held is is_held
+    assert (engine.gram(0, np.arange(n)) is None) is not (is_held and n_kept == 0)

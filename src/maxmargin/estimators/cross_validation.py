@@ -14,12 +14,14 @@ from maxmargin._threads import run_all
 from maxmargin.errors import InvalidInput
 from maxmargin.estimators.base import BaseMachine
 from maxmargin.estimators.selection import SVCCV, SVRCV
+from maxmargin.estimators.selection_nu import NuSVCCV, NuSVRCV
 from maxmargin.estimators.study import Score, make_folds
-from maxmargin.estimators.svc import SVC
-from maxmargin.estimators.svr import SVR
+from maxmargin.estimators.svc import SVC, NuSVC
+from maxmargin.estimators.svr import SVR, NuSVR
 from maxmargin.selection.folds import Fold
 
-SHARED = {SVC: SVCCV, SVR: SVRCV}  # machines whose folds share a kernel
+SHARED = {SVC: SVCCV, SVR: SVRCV, NuSVC: NuSVCCV, NuSVR: NuSVRCV}
+AXES = {"Cs": "C", "gammas": "gamma", "epsilons": "epsilon", "nus": "nu"}
 
 
 def cross_validate(
@@ -35,8 +37,9 @@ def cross_validate(
 ) -> dict[str, Any]:
     """Score a machine on samples that it was not fitted to.
 
-    Folds of SVC and SVR share one kernel matrix; gamma='scale' is that of all samples.
-    Other machines are fitted fold by fold, on threads.
+    Folds of SVC, SVR, NuSVC and NuSVR share one kernel matrix; gamma='scale' is that
+    of all samples. Other machines, and those with probability=True, are fitted fold by
+    fold, on threads.
 
     Parameters
     ----------
@@ -65,7 +68,7 @@ def cross_validate(
             "any estimator."
         )
     cut = {"cv": cv, "groups": groups, "random_state": random_state}
-    if type(estimator) in SHARED and not callable(estimator.kernel):
+    if type(estimator) in SHARED and not estimator.probability:
         found = _share(estimator, (X, y, sample_weight), scoring, cut)
     else:
         found = _fit_each(estimator, (X, y, sample_weight), scoring, cut)
@@ -92,7 +95,7 @@ def _fit_each(
     """A fit for every fold, on threads."""
     X, y, weight = data
     y, seed = column_or_1d(y), cut["random_state"]
-    weight = np.ones(len(y)) if weight is None else np.asarray(weight)
+    weight = None if weight is None else np.asarray(weight)
     kinds = {"is_classifier": is_classifier(estimator), "groups": cut["groups"]}
     folds = make_folds(cut["cv"], y, seed=seed, **kinds)
     began = time.monotonic()
@@ -113,9 +116,7 @@ def _as_search(estimator: Any) -> Any:
     search = SHARED[type(estimator)]()
     own, known = estimator.get_params(deep=False), search.get_params(deep=False)
     shared = {name: value for name, value in own.items() if name in known}
-    points = {"Cs": [estimator.C], "gammas": [estimator.gamma]}
-    if "epsilons" in known:
-        points["epsilons"] = [estimator.epsilon]
+    points = {axis: [own[name]] for axis, name in AXES.items() if axis in known}
     return search.set_params(**shared | {"callback": None} | points)
 
 
@@ -128,6 +129,10 @@ def _hold_out(
     inside, outside = _safe_indexing(X, fold.inside), _safe_indexing(X, fold.outside)
     if is_pairwise:
         inside, outside = inside[:, fold.inside], outside[:, fold.inside]
-    machine.fit(inside, y[fold.inside], weight[fold.inside])
-    score = check_scoring(machine, scoring)(machine, outside, y[fold.outside])
+    learnt, judged = {}, {}
+    if weight is not None:
+        learnt["sample_weight"] = weight[fold.inside]
+        judged["sample_weight"] = weight[fold.outside]
+    machine.fit(inside, y[fold.inside], **learnt)
+    score = check_scoring(machine, scoring)(machine, outside, y[fold.outside], **judged)
     return float(score), float(np.max(machine.kkt_violation_))

@@ -170,17 +170,23 @@ SEARCH_PARAMETERS = {
     "64 times gamma='scale'. Without effect where the kernel has no gamma.",
     "epsilons": "int or list of float|Tubes to try; a number means as many, as shares "
     "from 1/64 to 1/2 of the deviation of y.",
+    "nus": "int or list of float|Values of nu to try; a number means as many, evenly "
+    "from 1/10 to 9/10 of the largest that has a solution.",
     "cv": "int, splitter, list of splits or None|Folds; a number, or None for 5, means "
     "scikit-learn's: stratified for classifiers.",
     "scoring": "str, callable or None|What to maximise: accuracy or R², or a scorer of "
     "scikit-learn that needs predictions or decision values.",
-    "search": "{'grid', 'coarse-to-fine', 'halving'}|All points; every second or "
-    "fourth and then finer around the best; or all on few samples, the best third of "
-    "them on three times as many, and so on.",
+    "search": "{'grid', 'coarse-to-fine', 'halving', 'optuna'}|All points; every "
+    "second or fourth and then finer around the best; all on few samples, the best "
+    "third of them on three times as many, and so on; or wherever optuna looks between "
+    "the ends of the lists.",
+    "n_trials": "int|Points that search='optuna' tries.",
     "time_limit": "float or None|Seconds after which no further point is tried; the "
     "best so far is fitted.",
-    "random_state": "int or None|Seed of shuffled folds; None leaves samples in order.",
-    "verbose": "bool|Print a line for every point.",
+    "random_state": "int or None|Seed of shuffled folds, and of search='optuna'; None "
+    "leaves samples in order.",
+    "verbose": "bool or int|1: a progress bar at a terminal where rich is installed, "
+    "else a line for every point; 2: lines in any case.",
     "callback": "callable or None|Called after every point with params, score, n_done, "
     "n_points, best_score and best_params.",
 }

@@ -41,6 +41,8 @@ WORKING_SETS = {
 class KernelMachine(BaseMachine):
     """Fitting and kernel sums; subclasses state the problem and read the answer."""
 
+    _known_gram: Gram | None = None  # of a search, which has computed it already
+
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self.kernel == "precomputed"
@@ -58,7 +60,9 @@ class KernelMachine(BaseMachine):
         targets = self._check_targets(y, training)
         with one_blas_thread():
             kernel = resolve_kernel(self, training)
-            gram = make_gram(self, kernel, training, self._n_threads())
+            gram = self._known_gram
+            if gram is None:
+                gram = make_gram(self, kernel, training, self._n_threads())
             try:
                 fitted = self._solve(gram, targets, training)
             finally:

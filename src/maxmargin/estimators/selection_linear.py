@@ -22,19 +22,18 @@ from maxmargin.estimators.document import (
 from maxmargin.estimators.inputs import check_training_set
 from maxmargin.estimators.linear import LinearSVC, LinearSVR
 from maxmargin.estimators.parameters import LINEAR_SVC_RULES, LINEAR_SVR_RULES
-from maxmargin.estimators.selection_base import (
-    SELECTION_RULES,
-    BaseSelection,
-    Prepared,
-)
-from maxmargin.estimators.study import Cell, Score
+from maxmargin.estimators.search_run import Prepared
+from maxmargin.estimators.selection_base import SELECTION_RULES, BaseSelection
+from maxmargin.estimators.study import Score, check_scorer
 from maxmargin.estimators.targets import Labelled, Numbered
 from maxmargin.selection.folds import Fold
+from maxmargin.selection.formulations import Setting
 from maxmargin.solvers import Status
 from maxmargin.typing import FloatVector, IntVector
 
 C_ENDS = -10.0, 10.0  # exponents of two
-OWN_RULES = {name: SELECTION_RULES[name] for name in ("Cs", "epsilons", "search")}
+OWN_NAMES = "Cs", "epsilons", "search", "n_trials"
+OWN_RULES = {name: SELECTION_RULES[name] for name in OWN_NAMES}
 
 
 class LinearStudy:
@@ -46,21 +45,25 @@ class LinearStudy:
         training: tuple[Any, np.ndarray, FloatVector],
         folds: Sequence[Fold],
         scoring: Any,
-        n_threads: int,
+        how: tuple[bool, int],
     ) -> None:
+        """`how`: whether scores heed weights, and on how many threads."""
         self.machine, self.training, self.folds = machine, training, folds
-        self.scoring, self.n_threads = scoring, n_threads
+        self.scoring, (self.is_weighted, self.n_threads) = scoring, how
         self.paths: dict[float, list[_Path]] = {}
 
-    def cell(self, params: dict[str, Any]) -> Cell:
+    def cell(self, params: dict[str, Any]) -> Setting:
         """Where a point is found."""
-        return Cell(0, params["C"], params.get("epsilon", 0.0))
+        return Setting(0, params["C"], params.get("epsilon", 0.0))
 
-    def batches(self, cells: Sequence[Cell]) -> Iterator[list[Cell]]:
+    def batches(self, cells: Sequence[Setting]) -> Iterator[list[Setting]]:
         """One after the other, with C ascending."""
         yield from ([c] for c in sorted(cells, key=lambda c: (c.epsilon, c.C)))
 
-    def solve(self, batch: Sequence[Cell]) -> list[Score]:
+    def gram(self, cell: Setting) -> None:
+        """Linear machines need none."""
+
+    def solve(self, batch: Sequence[Setting]) -> list[Score]:
         """The score of the one cell there is."""
         (cell,) = batch
         if cell.epsilon not in self.paths:
@@ -91,7 +94,10 @@ class _Path:
         self.inside = _safe_indexing(X, fold.inside), y[fold.inside]
         self.outside = _safe_indexing(X, fold.outside), y[fold.outside]
         self.weight = weight[fold.inside]
-        self.scoring = study.scoring
+        self.scorer = check_scoring(self.machine, study.scoring)
+        self.heeded = {}
+        if study.is_weighted:
+            self.heeded["sample_weight"] = weight[fold.outside]
 
     def step(self, C: float) -> tuple[float, float, Status]:
         """Score, violation and status; nan where there is nothing to learn."""
@@ -103,7 +109,7 @@ class _Path:
             warnings.simplefilter("ignore", ConvergenceWarning)  # see kkt_violation
             self.machine.set_params(C=C).fit(*self.inside, self.weight)
         violation = float(np.max(self.machine.kkt_violation_))
-        score = check_scoring(self.machine, self.scoring)(self.machine, *self.outside)
+        score = self.scorer(self.machine, *self.outside, **self.heeded)
         return float(score), violation, self.machine.status_
 
 
@@ -126,6 +132,7 @@ class _LinearSelection(BaseSelection):
         return self._shown("intercept_")
 
     def _prepare(self, X: Any, y: Any, sample_weight: Any) -> Prepared:
+        check_scorer(self, self.scoring)
         training = check_training_set(self, X, y, sample_weight)
         self._check_targets(y, training)
         y = column_or_1d(y)
@@ -137,7 +144,8 @@ class _LinearSelection(BaseSelection):
         def study(rows: IntVector, folds: list[Fold]) -> LinearStudy:
             part = _safe_indexing(training.X, rows), y[rows], weight[rows]
             machine = self._machine({})
-            return LinearStudy(machine, part, folds, self.scoring, self._n_threads())
+            how = sample_weight is not None, self._n_threads()
+            return LinearStudy(machine, part, folds, self.scoring, how)
 
         folds = self._folds(y)
         n_classes = len(np.unique(y)) if is_classifier else 1
@@ -162,6 +170,7 @@ class LinearSVCCV(ClassifierMixin, Labelled, _LinearSelection):
         cv=None,
         scoring=None,
         search="grid",
+        n_trials=50,
         dual="auto",
         tol=1e-4,
         multi_class="ovr",
@@ -183,6 +192,7 @@ class LinearSVCCV(ClassifierMixin, Labelled, _LinearSelection):
         self.cv = cv
         self.scoring = scoring
         self.search = search
+        self.n_trials = n_trials
         self.dual = dual
         self.tol = tol
         self.multi_class = multi_class
@@ -224,6 +234,7 @@ class LinearSVRCV(RegressorMixin, Numbered, _LinearSelection):
         cv=None,
         scoring=None,
         search="grid",
+        n_trials=50,
         dual="auto",
         tol=1e-4,
         fit_intercept=True,
@@ -243,6 +254,7 @@ class LinearSVRCV(RegressorMixin, Numbered, _LinearSelection):
         self.cv = cv
         self.scoring = scoring
         self.search = search
+        self.n_trials = n_trials
         self.dual = dual
         self.tol = tol
         self.fit_intercept = fit_intercept

@@ -1,40 +1,36 @@
 """How good is each point of a grid? All of them are asked about the same folds."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.metrics import get_scorer
+from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing
 from sklearn.utils.class_weight import compute_class_weight
 
 from maxmargin.data.labels import Labels
 from maxmargin.data.rows import as_rows
+from maxmargin.errors import InvalidInput
 from maxmargin.estimators.heard import HeardClassifier, HeardRegressor, determination
 from maxmargin.kernels import Kernel
-from maxmargin.selection.engine import Engine, Setting
+from maxmargin.kernels.held import HeldGram
+from maxmargin.selection.engine import Engine
 from maxmargin.selection.folds import (
     Fold,
     grouped_folds,
     plain_folds,
     stratified_folds,
 )
+from maxmargin.selection.formulations import Formulation, Setting
 from maxmargin.selection.lines import Answer, FoldTask, Task
 from maxmargin.solvers import Options, Status
 from maxmargin.typing import FloatVector, IntVector
 
 DEFAULT_FOLDS = 5
-
-
-class Cell(NamedTuple):
-    """A point of the grid."""
-
-    kernel: int  # which of the kernels
-    C: float
-    epsilon: float = 0.0
+KERNELS_KEPT = 2  # so that no thread waits for the last fold of a kernel
 
 
 @dataclass
@@ -56,40 +52,84 @@ class Scoring:
     """How answers become scores."""
 
     words: Any  # the estimator
-    scoring: Any  # None is accuracy or R²
+    scorer: Any  # None is accuracy or R²
     X: Any
     y: np.ndarray
     weight: FloatVector | None  # of samples, where it was given: scores heed it too
 
     def of(self, answer: Answer, classes: np.ndarray | None, rows: IntVector) -> float:
-        """The score of one fold; nan where it has nothing to learn from."""
+        """The score of one fold; nan where it cannot learn."""
         y = self.y[rows]
         weight = None if self.weight is None else self.weight[rows]
         if weight is not None and not weight.any():
             return float("nan")
+        if np.isnan(answer.decisions).any():
+            return float("nan")
         if classes is None:
             heard: Any = HeardRegressor(answer)
-            if self.scoring is None:
+            if self.scorer is None:
                 return determination(y, heard.predict(), weight)
         else:
             if len(answer.present) < 2:
                 return float("nan")
             heard = HeardClassifier(answer, classes, self.words)
-            if self.scoring is None:
+            if self.scorer is None:
                 return float(np.average(heard.predict() == y, weights=weight))
-        scorer = get_scorer(self.scoring)
         kinds = {} if weight is None else {"sample_weight": weight}
-        return float(scorer(heard, _safe_indexing(self.X, rows), y, **kinds))
+        return float(self.scorer(heard, _safe_indexing(self.X, rows), y, **kinds))
+
+
+def check_scorer(search: Any, scoring: Any) -> Any:
+    """The scorer that the words stand for, if folds can answer it; None for none."""
+    if scoring is None:
+        return None
+    name = type(search).__name__
+    if not isinstance(scoring, str) and not callable(scoring):
+        raise InvalidInput(
+            f"The 'scoring' parameter of {name} must be one scorer (a name or a "
+            f"function), got {scoring!r}; for several use GridSearchCV."
+        )
+    scorer = check_scoring(search, scoring)
+    if getattr(scorer, "_response_method", None) == "predict_proba":
+        raise InvalidInput(
+            f"The 'scoring' parameter of {name} must be a scorer of predictions or "
+            f"decision values, got {scoring!r}, which asks for probabilities: use "
+            "GridSearchCV with probability=True, or calibrate the best machine."
+        )
+    return scorer
 
 
 class Sheet(NamedTuple):
     """Samples that a search may use, with everything that folds need."""
 
-    X: Any  # K itself where there is no kernel
+    X: Any
     target: Labels | FloatVector
     y: np.ndarray  # as given
     weight: FloatVector
     class_weight: Any
+    is_matrix: bool = False  # X is K
+
+    def take(self, rows: IntVector) -> "Sheet":
+        """Some samples only."""
+        if len(rows) == len(self.y):
+            return self
+        target = self.target
+        if isinstance(target, Labels):
+            target = Labels(target.classes, target.code[rows])
+        else:
+            target = target[rows]
+        X = self.X[np.ix_(rows, rows)] if self.is_matrix else self.X[rows]
+        return self._replace(
+            X=X, target=target, y=self.y[rows], weight=self.weight[rows]
+        )
+
+
+class How(NamedTuple):
+    """What folds minimise, on how many threads, and whether there is one point only."""
+
+    formulation: Formulation
+    n_threads: int
+    is_single: bool
 
 
 class KernelStudy:
@@ -102,34 +142,36 @@ class KernelStudy:
         kernels: Sequence[Kernel | None],
         options: Options,
         scoring: Scoring,
-        how: tuple[int, bool],
+        how: How,
     ) -> None:
-        """`how` is the number of threads, and whether there is an intercept."""
-        n_threads, has_intercept = how
         self.sheet, self.folds, self.scoring = sheet, folds, scoring
         tasks = [_fold_task(sheet, fold) for fold in folds]
-        task = Task(sheet.target, tasks, has_intercept)
-        samples = sheet.X if kernels[0] is None else as_rows(sheet.X)
-        self.engine = Engine(samples, kernels, task, options, n_threads)
+        task = Task(sheet.target, tasks, how.formulation)
+        samples = sheet.X if sheet.is_matrix else as_rows(sheet.X)
+        kept = 0 if how.is_single else KERNELS_KEPT
+        self.engine = Engine(samples, kernels, task, options, how.n_threads, kept)
 
-    def batches(self, cells: Sequence[Cell]) -> Iterator[list[Cell]]:
+    def batches(self, cells: Sequence[Setting]) -> Iterator[list[Setting]]:
         """Cells in the order in which they cost least, some of them together."""
-        lines: dict[tuple[int, float], list[Cell]] = {}
-        for cell in sorted(cells, key=lambda cell: cell.C):
-            lines.setdefault((cell.kernel, cell.epsilon), []).append(cell)
+        lines: dict[tuple[int, float], list[Setting]] = {}
+        for cell in sorted(cells, key=lambda cell: (cell.C, cell.nu)):
+            lines.setdefault(self.engine.line_of(cell), []).append(cell)
         names, n_at_once = sorted(lines), self.engine.n_at_once
         for first in range(0, len(names), n_at_once):
             near = [lines[name] for name in names[first : first + n_at_once]]
             for k in range(max(len(line) for line in near)):
                 yield [line[k] for line in near if k < len(line)]
 
-    def solve(self, batch: Sequence[Cell]) -> list[Score]:
-        """The scores of some cells, which differ in kernel or epsilon."""
+    def solve(self, batch: Sequence[Setting]) -> list[Score]:
+        """The scores of some cells, each on a line of its own."""
         began = time.monotonic()
-        settings = [Setting(*cell) for cell in batch]
-        answers = self.engine.solve(settings)
+        answers = self.engine.solve(batch)
         seconds = (time.monotonic() - began) / len(batch)
         return [self._score(own, seconds) for own in answers]
+
+    def gram(self, cell: Setting) -> HeldGram | None:
+        """K between all samples that count, where the last fit can use it."""
+        return self.engine.gram(cell.kernel, np.flatnonzero(self.sheet.weight > 0.0))
 
     def _score(self, answers: list[Answer], seconds: float) -> Score:
         target = self.sheet.target
@@ -187,6 +229,3 @@ def make_folds(
         code = np.unique(y, return_inverse=True)[1].reshape(-1)
         return stratified_folds(code, n_folds, seed)
     return plain_folds(n, n_folds, seed)
-
-
-Judge = Callable[[Sequence[Cell]], list[Score]]

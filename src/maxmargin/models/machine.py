@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -9,6 +10,7 @@ from maxmargin.kernels.gram import Gram
 from maxmargin.problems import DualProblem, project_start
 from maxmargin.solvers import Options, Solution, Status, solve
 from maxmargin.solvers.by_weights import solve_by_weights
+from maxmargin.solvers.held import HeldSolution
 from maxmargin.typing import FloatVector
 
 MARGIN_SHARE = 0.01  # of the margin of nu-SVC that the violation may be
@@ -34,6 +36,17 @@ class Machine:
         """The decision value of every training row: no kernel has to be computed."""
         values: FloatVector = self.scale * self.image + self.intercept
         return values
+
+
+Found = TypeVar("Found", Solution, HeldSolution)
+
+
+class Reading(NamedTuple):
+    """decision = K @ beta / margin + intercept."""
+
+    margin: float
+    intercept: float
+    has_vanished: bool = False
 
 
 Fit = Callable[
@@ -77,17 +90,16 @@ def fit_margin(
     What is left of the violation is divided by the margin too: where tol would be
     too coarse for a small margin, the solver goes on with a finer one.
     """
-    solution = _solve_finely(problem, gram, options, start, image)
-    upper, lower = solution.level
-    margin, middle = _margin(solution), 0.5 * float(upper + lower)
-    if abs(middle) <= CANCELLED * (abs(upper) + abs(lower)):
-        middle = 0.0  # a difference of equal numbers, not a direction
-    has_vanished = _is_noise(margin, gram, solution)
-    if has_vanished:
-        margin = 1.0  # w = 0 is optimal: there is no direction to scale
+
+    def again(found: Solution, finer: Options) -> Solution:
+        return _solve(problem, gram, finer, found.beta)
+
+    first = _solve(problem, gram, options, start, image)
+    solution = refine_margin(first, again, gram, options)
+    margin, intercept, has_vanished = read_margin(solution, gram)
     return Machine(
         coef=solution.beta / margin,
-        intercept=-middle / margin,
+        intercept=intercept,
         objective=solution.objective / margin**2,
         gap=solution.gap / margin**2,
         solution=solution,
@@ -97,20 +109,19 @@ def fit_margin(
     )
 
 
-def _solve_finely(
-    problem: DualProblem,
+def refine_margin(
+    solution: Found,
+    again: Callable[[Found, Options], Found],
     gram: Gram,
     options: Options,
-    start: FloatVector | None,
-    image: FloatVector | None,
-) -> Solution:
-    solution = _solve(problem, gram, options, start, image)
+) -> Found:
+    """Solve nu-SVC again, and finer, while the violation is much of the margin."""
     while solution.status is Status.CONVERGED:
         is_fine = solution.violation <= MARGIN_SHARE * abs(_margin(solution))
         if is_fine or options.tol <= _rounding(gram, solution):
             break
         options = replace(options, tol=REFINEMENT * options.tol)
-        finer = _solve(problem, gram, options, solution.beta)
+        finer = again(solution, options)
         n_iter = solution.n_iter + finer.n_iter
         if finer.status is not Status.CONVERGED:
             return replace(solution, n_iter=n_iter)
@@ -118,17 +129,29 @@ def _solve_finely(
     return solution
 
 
-def _margin(solution: Solution) -> float:
+def read_margin(solution: Solution | HeldSolution, gram: Gram) -> Reading:
+    """nu-SVC: half the distance of the two levels becomes 1, if it is not noise."""
+    upper, lower = solution.level
+    margin, middle = _margin(solution), 0.5 * float(upper + lower)
+    if abs(middle) <= CANCELLED * (abs(upper) + abs(lower)):
+        middle = 0.0  # a difference of equal numbers, not a direction
+    has_vanished = _is_noise(margin, gram, solution)
+    if has_vanished:
+        margin = 1.0  # w = 0 is optimal: there is no direction to scale
+    return Reading(margin, -middle / margin, has_vanished)
+
+
+def _margin(solution: Solution | HeldSolution) -> float:
     return 0.5 * float(solution.level[0] - solution.level[1])
 
 
-def _rounding(gram: Gram, solution: Solution) -> float:
+def _rounding(gram: Gram, solution: Solution | HeldSolution) -> float:
     """What float64 leaves of a difference of two levels that are equal."""
     largest = float(np.abs(gram.diagonal()).max())
     return CANCELLED * largest * float(np.abs(solution.beta).sum())
 
 
-def _is_noise(margin: float, gram: Gram, solution: Solution) -> bool:
+def _is_noise(margin: float, gram: Gram, solution: Solution | HeldSolution) -> bool:
     """Whether a margin cannot be told from zero, as far as the solver got."""
     if solution.status not in (Status.CONVERGED, Status.PRECISION_LIMIT):
         return margin == 0.0

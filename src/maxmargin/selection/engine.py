@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import combinations, islice
-from typing import NamedTuple
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from maxmargin.kernels.functions import Kernel
 from maxmargin.kernels.held import HeldGram
 from maxmargin.kernels.memory import MOST_SPARE, forget_spares
 from maxmargin.kernels.shared import SharedPairs
+from maxmargin.selection.formulations import Setting
 from maxmargin.selection.lines import (
     Answer,
     ComputedSource,
@@ -31,15 +31,9 @@ from maxmargin.typing import FloatMatrix, IntVector
 
 ITEM_BYTES = 4  # of a float32
 VALUE_BYTES = 8  # of a float64
+FEW = 2000  # samples: all of K is soon computed
+WIDE = 256  # stored values in a row: then every row of K is dear
 MANY = 8  # tasks a thread: then it does not matter who comes last
-
-
-class Setting(NamedTuple):
-    """A point of the grid."""
-
-    kernel: int  # which of the engine's kernels
-    C: float
-    epsilon: float = 0.0
 
 
 class Engine:
@@ -56,18 +50,23 @@ class Engine:
     ) -> None:
         """`samples` is K itself where the only kernel is None.
 
-        `n_kept` kernels stay in memory, if that is large enough.
+        `n_kept` kernels stay in memory, if that is large enough. 0 means that each is
+        asked about once: then K is held only where that costs less than the rows that
+        one machine a fold needs.
         """
         self.n_threads, self.kernels = n_threads, list(kernels)
         self.samples, self.task = samples, task
         self.is_given = isinstance(samples, np.ndarray)
-        self.order = _folds_in_a_row(len(samples), task.folds)
+        self.order = np.arange(len(samples))
         if not self.is_given:
+            self.order = _folds_in_a_row(len(samples), task.folds)
             self._sort()
         n_shared, n_each = VALUE_BYTES * len(samples) ** 2, _bytes(self.task)
         self.n_alive = int((options.cache_bytes - n_shared) // n_each)
-        self.is_held = self.is_given or self.n_alive >= 1
-        self.n_alive = int(np.clip(self.n_alive, 1, n_kept))
+        self.has_spare = self.n_alive > n_kept
+        pays = n_kept > 0 or _pays_once(self.samples)
+        self.is_held = self.is_given or (pays and self.n_alive >= 1)
+        self.n_alive = int(np.clip(self.n_alive, 1, max(n_kept, 1)))
         if self.is_held:
             n_bytes = int(ITEM_BYTES * MOST_SPARE / SQUARE_SHARE)
         else:
@@ -91,25 +90,36 @@ class Engine:
         else:
             target = target[order]
         self.samples = self.samples.take(order)
-        self.task = Task(target, folds, task.has_intercept)
+        self.task = Task(target, folds, task.formulation)
 
     def solve(self, settings: Sequence[Setting]) -> list[list[Answer]]:
         """The answers of all folds for each of these settings, solved at once.
 
-        No two may share kernel and epsilon. Along C, ascending is fastest.
+        No two may be on one line. Along a line, ascending is fastest.
         """
         with one_blas_thread():
             self._make_room({setting.kernel for setting in settings})
             lines = [self._line(setting) for setting in settings]
-            tasks = [
-                line.tasks(setting.C)
-                for line, setting in zip(lines, settings, strict=True)
-            ]
+            places = [self.task.formulation.place(setting) for setting in settings]
+            tasks = [line.tasks(at) for line, at in zip(lines, places, strict=True)]
             said = iter(run_all([one for own in tasks for one in own], self.n_threads))
         return [
             line.answers(list(islice(said, len(own))))
             for line, own in zip(lines, tasks, strict=True)
         ]
+
+    def gram(self, kernel: int, rows: IntVector) -> HeldGram | None:
+        """K between samples as they were given, for a fit after the search.
+
+        None where computing its own rows costs a fit no more, or memory is short.
+        """
+        can = self.is_given or (self.is_held and self.has_spare)
+        if not can or not _pays_once(self.samples):
+            return None
+        place = np.empty_like(self.order)
+        place[self.order] = np.arange(len(place))
+        found = self._source(kernel).block(place[rows])
+        return found if isinstance(found, HeldGram) else None
 
     @property
     def n_at_once(self) -> int:
@@ -120,11 +130,15 @@ class Engine:
 
     # Kernels come and go; what was solved stays.
 
+    def line_of(self, setting: Setting) -> tuple[int, float]:
+        """The name of the line that a setting is on."""
+        return setting.kernel, self.task.formulation.place(setting).fixed
+
     def _line(self, setting: Setting) -> Line:
-        key = setting.kernel, setting.epsilon
+        key = self.line_of(setting)
         if key not in self.lines:
             source = partial(self._source, setting.kernel)
-            self.lines[key] = Line(self.task, source, setting.epsilon, self.options)
+            self.lines[key] = Line(self.task, source, self.options)
         return self.lines[key]
 
     def _source(self, kernel: int) -> Source:
@@ -160,6 +174,13 @@ class Engine:
         for kernel in sorted(wanted):
             source = self._source(kernel)
             self.sources[kernel] = self.sources.pop(kernel, source)
+
+
+def _pays_once(samples: Rows | FloatMatrix) -> bool:
+    """Whether all of K costs less than the rows that one machine a fold needs."""
+    if isinstance(samples, np.ndarray):
+        return True
+    return len(samples) <= FEW or samples.n_values >= WIDE * len(samples)
 
 
 def _n_machines(task: Task, fold: FoldTask) -> int:

@@ -21,12 +21,17 @@ from maxmargin.kernels.functions import Kernel
 from maxmargin.kernels.gram import VectorGram
 from maxmargin.kernels.held import HeldGram
 from maxmargin.kernels.sums import add_rows
-from maxmargin.problems import DualProblem, epsilon_svr
-from maxmargin.problems.classification import c_svc
-from maxmargin.problems.dual import dual_objective
+from maxmargin.problems import DualProblem
+from maxmargin.selection.formulations import (
+    CSvc,
+    EpsilonSvr,
+    Formulation,
+    Place,
+    Start,
+)
 from maxmargin.solvers import Options, Status, solve
-from maxmargin.solvers.gradient import image_of
-from maxmargin.solvers.held import solve_held
+from maxmargin.solvers.gradient import image_of, weight_of
+from maxmargin.solvers.held import HeldSolution, solve_held
 from maxmargin.typing import FloatMatrix, FloatVector, IntVector
 
 
@@ -42,12 +47,24 @@ class Task(NamedTuple):
 
     target: Labels | FloatVector
     folds: list[FoldTask]
-    has_intercept: bool = True
+    formulation: Formulation
+
+
+def plain_task(
+    target: Labels | FloatVector, folds: list[FoldTask], has_intercept: bool = True
+) -> Task:
+    """C-SVC of labels, epsilon-SVR of numbers."""
+    if isinstance(target, Labels):
+        return Task(target, folds, CSvc(has_intercept))
+    return Task(target, folds, EpsilonSvr(has_intercept))
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What the machines of one fold say of the samples held out."""
+    """What the machines of one fold say of the samples held out.
+
+    Decisions of a fold that has no solution are nan.
+    """
 
     decisions: FloatMatrix  # (samples, pairs of classes), or one column
     present: IntVector  # classes that the fold could learn; empty for regressions
@@ -112,17 +129,12 @@ class ComputedSource:
 
 
 class Line:
-    """One kernel (and one tube) on its way along C."""
+    """One kernel (and one tube, or nu) on its way along C (or nu)."""
 
     def __init__(
-        self,
-        task: Task,
-        source: Callable[[], Source],
-        epsilon: float,
-        options: Options,
+        self, task: Task, source: Callable[[], Source], options: Options
     ) -> None:
         self.task, self.source, self.options = task, source, options
-        self.epsilon = epsilon
         self.blocks: dict[tuple[int, int] | None, _Block] = {}
         self.present = [_classes(task.target, fold) for fold in task.folds]
         self.chains = [self._chains(f) for f in range(len(task.folds))]
@@ -155,9 +167,9 @@ class Line:
         for block in self.blocks.values():
             block.forget()
 
-    def tasks(self, C: float) -> list[partial[_Said]]:
+    def tasks(self, place: Place) -> list[partial[_Said]]:
         """One for each machine of each fold."""
-        return [partial(chain.step, C) for own in self.chains for chain in own]
+        return [partial(chain.step, place) for own in self.chains for chain in own]
 
     def answers(self, said: list[_Said]) -> list[Answer]:
         """What the results of these tasks mean, fold by fold."""
@@ -201,15 +213,14 @@ class _Block:
 
 
 class _Point(NamedTuple):
-    """A solution, and K times it where that is known."""
+    """A solution, and where on the line it is."""
 
-    C: float
-    beta: FloatVector
-    image: FloatVector | None
+    at: float
+    start: Start
 
 
 class _Chain:
-    """One problem of one fold, from C to C."""
+    """One problem of one fold, from place to place."""
 
     def __init__(
         self, line: Line, fold: FoldTask, block: _Block, y: FloatVector
@@ -219,69 +230,61 @@ class _Chain:
         self.weight = weight
         self.points: list[_Point] = []
 
-    def step(self, C: float) -> _Said:
-        """Solve for this C, and say what comes of it."""
-        problem, gram = self._problem(C), self.block.gram()
-        start = self._start(problem, C)
-        if start is not None:
-            problem = problem._replace(start=start.beta)
-        options = self.line.options
-        if isinstance(gram, HeldGram):
-            image = None if start is None else start.image
-            held = solve_held(problem, gram, options, image)
-            point = _Point(C, held.beta, held.image)
-            found = held.level, held.violation, held.status, held.n_iter
-        else:
-            solution = solve(problem, gram, options)
-            point = _Point(C, solution.beta, None)
-            found = (
-                solution.level,
-                solution.violation,
-                solution.status,
-                solution.n_iter,
-            )
-        self.points.append(point)
-        level, violation, status, n_iter = found
-        intercept = -float(level[0]) if len(level) else 0.0
-        return _Said(self._sums(point) + intercept, violation, status, n_iter)
+    def step(self, place: Place) -> _Said:
+        """Solve the problem there, and say what comes of it."""
+        form, options = self.line.task.formulation, self.line.options
+        if not form.is_feasible(self.y, self.weight, place):
+            nothing = np.full(len(self.fold.outside), np.nan)
+            return _Said(nothing, 0.0, Status.CONVERGED, 0)
+        problem, gram = form.problem(self.y, self.weight, place), self.block.gram()
+        start = self._start(problem, place)
 
-    def _problem(self, C: float) -> DualProblem:
-        box, has_intercept = C * self.weight, self.line.task.has_intercept
-        if isinstance(self.line.task.target, Labels):
-            return c_svc(self.y, box, has_intercept=has_intercept)
-        epsilon = self.line.epsilon
-        return epsilon_svr(self.y, box, epsilon, has_intercept=has_intercept)
+        def again(found: HeldSolution, finer: Options) -> HeldSolution:
+            return _solve(problem, gram, finer, Start(found.beta, found.image))
 
-    def _start(self, problem: DualProblem, C: float) -> _Point | None:
-        """The solution at the next smaller C, as it is or scaled to the new box."""
-        former = [point for point in self.points if point.C <= C]
+        found = _solve(problem, gram, options, start)
+        found = form.refine(found, again, gram, options)
+        self.points.append(_Point(place.at, Start(found.beta, found.image)))
+        margin, intercept, _ = form.read(found, gram)
+        coef = weight_of(problem, found.beta, gram.n)
+        decision = self._sums(coef, found.image) / margin + intercept
+        return _Said(decision, found.violation, found.status, found.n_iter)
+
+    def _start(self, problem: DualProblem, place: Place) -> Start | None:
+        """From the solution at the last smaller place."""
+        former = [point for point in self.points if point.at <= place.at]
         if not former:
             return None
-        near = max(former, key=lambda point: point.C)
-        ratio = C / near.C
-        beta = np.clip(ratio * near.beta, problem.lower, problem.upper)
-        if near.image is None:
-            return _Point(C, beta, None)
-        scaled = _Point(C, beta, ratio * near.image)
-        values = [_value(problem, point) for point in (near, scaled)]
-        return scaled if values[1] <= values[0] else near
+        near = max(former, key=lambda point: point.at)
+        form = self.line.task.formulation
+        return form.start(problem, near.start, place.at / near.at)
 
-    def _sums(self, point: _Point) -> FloatVector:
+    def _sums(self, coef: FloatVector, image: FloatVector | None) -> FloatVector:
         """Kernel sums at the samples held out."""
         outside, rows = self.fold.outside, self.block.rows
-        if rows is None and point.image is not None:
-            sums: FloatVector = point.image[outside]
+        if rows is None and image is not None:
+            sums: FloatVector = image[outside]
             return sums
-        support = np.flatnonzero(point.beta)
+        support = np.flatnonzero(coef)
         own = support if rows is None else rows[support]
-        return self.line.source().sums(own, point.beta[support], outside)
+        return self.line.source().sums(own, coef[support], outside)
 
 
-def _value(problem: DualProblem, point: _Point) -> float:
-    """The dual objective."""
-    assert point.image is not None, "without it there is nothing to compare"
-    grad = point.image + problem.linear
-    return dual_objective(problem, point.beta, grad)
+def _solve(
+    problem: DualProblem,
+    gram: HeldGram | VectorGram,
+    options: Options,
+    start: Start | None,
+) -> HeldSolution:
+    """From this start; K times the solution where K is in memory."""
+    if start is not None:
+        problem = problem._replace(start=start.beta)
+    if isinstance(gram, HeldGram):
+        image = None if start is None else start.image
+        return solve_held(problem, gram, options, image)
+    found = solve(problem, gram, options)
+    evidence = found.violation, found.status, found.n_iter
+    return HeldSolution(found.beta, None, found.level, *evidence)
 
 
 def _classes(target: Labels | FloatVector, fold: FoldTask) -> IntVector:

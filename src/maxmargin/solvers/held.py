@@ -6,6 +6,7 @@ since K is in float64, so are all slopes: no certificate needs a sum of its own.
 of the working set meet in float32; what that leaves undone, the next round does.
 """
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -19,7 +20,7 @@ from maxmargin.kernels.source import no_source
 from maxmargin.problems.dual import DualProblem, group_levels, kkt_violation
 from maxmargin.solvers.descent import solve_smo
 from maxmargin.solvers.free_set import Leaps
-from maxmargin.solvers.gradient import check_finite
+from maxmargin.solvers.gradient import check_finite, weight_of
 from maxmargin.solvers.grow import FEWEST_MEMBERS, INNER_TOL, LOOK_EVERY, grow
 from maxmargin.solvers.pace import Pace
 from maxmargin.solvers.result import Options, Status, WorkingSet
@@ -38,11 +39,12 @@ MOST_MEMBERS = int(MOST_SPARE**0.5)  # their square is memory that is passed on
 PATIENCE = 50  # calls without progress: then float32 is not enough
 
 
-class HeldSolution(NamedTuple):
-    """A point, K times it, and the evidence."""
+@dataclass(frozen=True)
+class HeldSolution:
+    """A point and the evidence."""
 
     beta: FloatVector
-    image: FloatVector  # K @ beta in float64: the decision values, but for the level
+    image: FloatVector | None  # K times it, float64; None: K was not in memory
     level: FloatVector
     violation: float
     status: Status
@@ -64,51 +66,54 @@ def solve_held(
     options: Options,
     image: FloatVector | None = None,
 ) -> HeldSolution:
-    """Solve a problem with a variable a row from its start; `image`: K @ start."""
+    """Solve a problem from its start; `image`: K times that, a number for every row."""
     pace = Pace(options, len(problem.linear))
     if image is None:
-        image = gram.image(problem.start, np.flatnonzero(problem.start))
-    reached = _solve_in_rounds(problem, gram, pace, image)
-    if reached.status is None:
-        start = problem._replace(start=reached.beta)
-        image = reached.grad - problem.linear
-        reached = _solve_otherwise(start, gram, options, pace, image)
-    beta, grad, _, status = reached
+        image = _image(problem, gram, problem.start)
+    if problem.n_groups <= 1:
+        ended = _solve_in_rounds(problem, gram, pace, image)
+    else:
+        ended = _solve_by_growing(problem, gram, pace, image)
+    if ended.status is None:
+        start = problem._replace(start=ended.beta)
+        found = solve_smo(start, gram, options, pace)
+        grad = _image(problem, gram, found.beta)[problem.row] + problem.linear
+        ended = Ended(found.beta, grad, found.violation, found.status)
+    beta, grad, _, status = ended
     assert status is not None, "the last solver has to say how it ended"
     level = group_levels(problem, beta, grad)
     violation = kkt_violation(problem, beta, grad)
-    image = grad - problem.linear
+    image = np.zeros(gram.n)
+    image[problem.row] = grad - problem.linear
     return HeldSolution(beta, image, level, violation, status, pace.n_iter)
 
 
-def _solve_otherwise(
-    problem: DualProblem,
-    gram: HeldGram,
-    options: Options,
-    pace: Pace,
-    image: FloatVector,
+def _image(problem: DualProblem, gram: HeldGram, beta: FloatVector) -> FloatVector:
+    weight = weight_of(problem, beta, gram.n)
+    return gram.image(weight, np.flatnonzero(weight))
+
+
+def _solve_by_growing(
+    problem: DualProblem, gram: HeldGram, pace: Pace, image: FloatVector
 ) -> Ended:
-    """By a larger working set, or on all variables in float64."""
-    grown = grow(problem, gram, options, pace, image)
-    if grown.status is not None:
-        return Ended(grown.beta, grown.grad, grown.violation, grown.status)
-    start = problem._replace(start=grown.beta)
-    found = solve_smo(start, gram, options, pace)
-    grad = gram.image(found.beta, np.flatnonzero(found.beta)) + problem.linear
-    return Ended(found.beta, grad, found.violation, found.status)
+    """A larger working set, and one that knows several groups."""
+    grown = grow(problem, gram, pace.options, pace, image)
+    return Ended(grown.beta, grown.grad, grown.violation, grown.status)
 
 
 def _solve_in_rounds(
     problem: DualProblem, gram: HeldGram, pace: Pace, image: FloatVector
 ) -> Ended:
-    """Rounds in compiled code; not for two groups, nor for too many free variables."""
-    if problem.n_groups > 1:
-        return Ended(problem.start, image + problem.linear, np.inf, None)
+    """Rounds in compiled code, unless too many variables are free."""
     rounds = Rounds(gram.diagonal(), gram.single(), values_in(gram.K))
     try:
-        return rounds.solve(problem, pace, image)
+        ended = rounds.solve(problem, pace, image)
     finally:
         rounds.leave()
+    if ended.status is not None:
+        return ended
+    start = problem._replace(start=ended.beta)
+    return _solve_by_growing(start, gram, pace, ended.grad - problem.linear)
 
 
 class Rounds:

@@ -1,0 +1,197 @@
+"""What does a fold minimise at a point of the grid, and how is its answer read?
+
+Along a line of the grid one parameter grows, and with it the box or the sums; the
+solution at the last point, scaled, is where the next one begins.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from maxmargin.data.weights import box_sizes
+from maxmargin.kernels.gram import Gram
+from maxmargin.models.machine import Reading, read_margin, refine_margin
+from maxmargin.problems import DualProblem, epsilon_svr, nu_svr, project_start
+from maxmargin.problems.classification import ROUNDING, c_svc, largest_nu, nu_svc
+from maxmargin.problems.dual import dual_objective
+from maxmargin.solvers import Options
+from maxmargin.solvers.held import HeldSolution
+from maxmargin.typing import FloatVector
+
+Again = Callable[[HeldSolution, Options], HeldSolution]
+
+
+class Setting(NamedTuple):
+    """A point of the grid; what a machine has no use for is left as it is."""
+
+    kernel: int  # which of the engine's kernels
+    C: float = 1.0
+    epsilon: float = 0.0
+    nu: float = 0.0
+
+
+class Place(NamedTuple):
+    """Where on its line a setting is, and what is the same along it."""
+
+    at: float
+    fixed: float = 0.0
+
+
+class Start(NamedTuple):
+    """Variables, and K times these where that is known."""
+
+    beta: FloatVector
+    image: FloatVector | None
+
+
+class Formulation(Protocol):
+    """One machine: its problem, how it walks, how it is read."""
+
+    def place(self, setting: Setting) -> Place:
+        """Where a setting is."""
+
+    def is_feasible(self, y: FloatVector, weight: FloatVector, place: Place) -> bool:
+        """Whether any point satisfies the constraints."""
+
+    def problem(self, y: FloatVector, weight: FloatVector, place: Place) -> DualProblem:
+        """What is minimised there; weight 0 is a sample held out."""
+
+    def start(self, problem: DualProblem, near: Start, ratio: float) -> Start:
+        """A feasible point, from the solution at a place `ratio` times smaller."""
+
+    def refine(
+        self, found: HeldSolution, again: Again, gram: Gram, options: Options
+    ) -> HeldSolution:
+        """The solution, as exact as the reading needs it."""
+
+    def read(self, found: HeldSolution, gram: Gram) -> Reading:
+        """What makes decisions of kernel sums."""
+
+
+class _Boxed:
+    """Machines whose sums are 0, and whose box is C."""
+
+    def is_feasible(self, y: FloatVector, weight: FloatVector, place: Place) -> bool:
+        """Zero is always possible."""
+        return True
+
+    def start(self, problem: DualProblem, near: Start, ratio: float) -> Start:
+        """As it was or scaled to the new box, whichever has the lower objective."""
+        if not np.isfinite(ratio):
+            return near
+        beta = np.clip(ratio * near.beta, problem.lower, problem.upper)
+        if near.image is None:
+            return Start(beta, None)
+        scaled = Start(beta, ratio * near.image)
+        return scaled if _value(problem, scaled) <= _value(problem, near) else near
+
+    def refine(
+        self, found: HeldSolution, again: Again, gram: Gram, options: Options
+    ) -> HeldSolution:
+        """It is exact enough."""
+        return found
+
+    def read(self, found: HeldSolution, gram: Gram) -> Reading:
+        """The level is minus the intercept."""
+        return Reading(1.0, -float(found.level[0]) if len(found.level) else 0.0)
+
+
+@dataclass(frozen=True)
+class CSvc(_Boxed):
+    """C-SVC, along C."""
+
+    has_intercept: bool = True
+
+    def place(self, setting: Setting) -> Place:
+        """C grows."""
+        return Place(setting.C)
+
+    def problem(self, y: FloatVector, weight: FloatVector, place: Place) -> DualProblem:
+        """y is ±1."""
+        box = box_sizes(place.at, weight)
+        return c_svc(y, box, has_intercept=self.has_intercept)
+
+
+@dataclass(frozen=True)
+class EpsilonSvr(_Boxed):
+    """epsilon-SVR, along C; each tube is a line of its own."""
+
+    has_intercept: bool = True
+
+    def place(self, setting: Setting) -> Place:
+        """C grows."""
+        return Place(setting.C, setting.epsilon)
+
+    def problem(self, y: FloatVector, weight: FloatVector, place: Place) -> DualProblem:
+        """y is what to predict."""
+        box, epsilon = box_sizes(place.at, weight), place.fixed
+        return epsilon_svr(y, box, epsilon, has_intercept=self.has_intercept)
+
+
+class NuSvc:
+    """nu-SVC, along nu: the sums grow in a box that stays."""
+
+    def place(self, setting: Setting) -> Place:
+        """nu grows."""
+        return Place(setting.nu)
+
+    def is_feasible(self, y: FloatVector, weight: FloatVector, place: Place) -> bool:
+        """Half of nu must fit into the lighter class."""
+        return place.at <= largest_nu(y, weight) * (1.0 + ROUNDING)
+
+    def problem(self, y: FloatVector, weight: FloatVector, place: Place) -> DualProblem:
+        """y is ±1."""
+        return nu_svc(y, weight, place.at)
+
+    def start(self, problem: DualProblem, near: Start, ratio: float) -> Start:
+        """Scaled, but for those that meet their bound: the others make up for them."""
+        return Start(project_start(problem, ratio * near.beta), None)
+
+    def refine(
+        self, found: HeldSolution, again: Again, gram: Gram, options: Options
+    ) -> HeldSolution:
+        """What is left of the violation is divided by the margin."""
+        return refine_margin(found, again, gram, options)
+
+    def read(self, found: HeldSolution, gram: Gram) -> Reading:
+        """Decisions are in units of the margin."""
+        return read_margin(found, gram)
+
+
+class NuSvr:
+    """nu-SVR, along C, box and sums alike; each nu is a line of its own."""
+
+    def place(self, setting: Setting) -> Place:
+        """C grows."""
+        return Place(setting.C, setting.nu)
+
+    def is_feasible(self, y: FloatVector, weight: FloatVector, place: Place) -> bool:
+        """Half of all boxes is room enough for any nu."""
+        return True
+
+    def problem(self, y: FloatVector, weight: FloatVector, place: Place) -> DualProblem:
+        """y is what to predict."""
+        return nu_svr(y, box_sizes(place.at, weight), place.fixed)
+
+    def start(self, problem: DualProblem, near: Start, ratio: float) -> Start:
+        """Scaled, it is feasible as it is."""
+        image = None if near.image is None else ratio * near.image
+        return Start(project_start(problem, ratio * near.beta), image)
+
+    def refine(
+        self, found: HeldSolution, again: Again, gram: Gram, options: Options
+    ) -> HeldSolution:
+        """It is exact enough."""
+        return found
+
+    def read(self, found: HeldSolution, gram: Gram) -> Reading:
+        """The middle between the edges of the tube."""
+        return Reading(1.0, -float(found.level.mean()))
+
+
+def _value(problem: DualProblem, point: Start) -> float:
+    """The dual objective."""
+    assert point.image is not None, "without it there is nothing to compare"
+    return dual_objective(problem, point.beta, point.image + problem.linear)
