@@ -119,13 +119,7 @@ class PanelGrams(PairGrams):
             for n in counts
         ]
         self.chosen, self.n_bytes = _admitted(prices, sizes.n_bytes)
-        self.parts = [Once(partial(self._pack, own)) for own in members]
-
-    def _pack(self, own: IntVector) -> ClassPanels:
-        middle, norms = self.about
-        kernel, rows = self.vectors.kernel, self.vectors.rows
-        assert isinstance(kernel, RBF) and isinstance(rows, DenseRows)
-        return ClassPanels(pack_rows(kernel, rows.take(own), norms[own], middle))
+        self.parts = [Once(partial(_pack, gram, own, about)) for own in members]
 
     def of(self, i: int, j: int) -> Gram:
         index = self.index(i, j)
@@ -136,6 +130,15 @@ class PanelGrams(PairGrams):
             pair = PairPanels(first, second)
             return PairGram(self.vectors, index, pair, n_whole=len(index))
         return PairGram(self.vectors, index, join_rows(first.rows, second.rows))
+
+
+def _pack(
+    gram: VectorGram, own: IntVector, about: tuple[FloatVector, FloatVector]
+) -> ClassPanels:
+    middle, norms = about
+    kernel, rows = gram.kernel, gram.rows
+    assert isinstance(kernel, RBF) and isinstance(rows, DenseRows)
+    return ClassPanels(pack_rows(kernel, rows.take(own), norms[own], middle))
 
 
 class BlockGrams(PairGrams):
@@ -149,10 +152,7 @@ class BlockGrams(PairGrams):
         counts = [len(own) for own in members]
         prices = [DOUBLE * n**2 if self._serves(n, counts) else NEVER for n in counts]
         self.chosen, self.n_bytes = _admitted(prices, sizes.n_bytes)
-        self.squares = [Once(partial(self._square, own)) for own in members]
-
-    def _square(self, own: IntVector) -> FloatMatrix:
-        return symmetric(self.vectors.kernel, self.vectors.rows.take(own))
+        self.squares = [Once(partial(_square, gram, own)) for own in members]
 
     def of(self, i: int, j: int) -> Gram:
         index = self.index(i, j)
@@ -170,6 +170,10 @@ class BlockGrams(PairGrams):
         """Whether sparse rows are met quicker when their zeros are written out."""
         rows = self.vectors.rows
         return isinstance(rows, SparseRows) and n * rows.n_columns <= SMALL_CELLS
+
+
+def _square(gram: VectorGram, own: IntVector) -> FloatMatrix:
+    return symmetric(gram.kernel, gram.rows.take(own))
 
 
 def symmetric(kernel: Kernel, rows: Rows) -> FloatMatrix:
@@ -256,20 +260,12 @@ class BlockGram(PairGram):
         second: Once[FloatMatrix],
     ) -> None:
         super().__init__(gram, index, None, n_whole=len(index))
-        self.first, self.second = first, second
-        self._between = Once(self._make_between)
+        self._between = Once(partial(_three_blocks, gram, index, first, second))
 
     @property
     def is_held(self) -> bool:
         """Whether all of K is there."""
         return self._between.is_made
-
-    def _make_between(self) -> tuple[FloatMatrix, FloatMatrix, FloatMatrix]:
-        """The two squares, and what is between them."""
-        first, second = self.first(), self.second()
-        n = len(first)
-        a, b = self.rows.take(self.index[:n]), self.rows.take(self.index[n:])
-        return first, second, rectangle(self.kernel, a, b)
 
     def fill(self, rows: IntVector, columns: IntVector, out: KernelMatrix) -> None:
         has_all_columns = len(columns) == self.n and columns[0] == 0
@@ -301,3 +297,15 @@ class BlockGram(PairGram):
         first, second, between = self._between()
         a, b = weight[: len(first)], weight[len(first) :]
         return np.concatenate((first @ a + between @ b, a @ between + second @ b))
+
+
+def _three_blocks(
+    gram: VectorGram,
+    index: IntVector,
+    first: Once[FloatMatrix],
+    second: Once[FloatMatrix],
+) -> tuple[FloatMatrix, FloatMatrix, FloatMatrix]:
+    """The squares of two classes, and what is between them."""
+    own, other = first(), second()
+    a, b = gram.rows.take(index[: len(own)]), gram.rows.take(index[len(own) :])
+    return own, other, rectangle(gram.kernel, a, b)

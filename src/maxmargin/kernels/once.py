@@ -8,7 +8,11 @@ T = TypeVar("T")
 
 
 class Once(Generic[T]):
-    """A value that is made when it is first asked for."""
+    """A value that is made when it is first asked for.
+
+    `make` should not refer to whoever holds this: large values would outlive their
+    use until cycles are looked for.
+    """
 
     def __init__(self, make: Callable[[], T]) -> None:
         self._make, self._lock = make, threading.Lock()

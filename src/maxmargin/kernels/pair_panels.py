@@ -23,12 +23,13 @@ class ClassPanels:
 
     def __init__(self, rows: PanelRows) -> None:
         self.rows = rows
-        self.square = Once(self._make_square)
+        self.square = Once(partial(_square, rows))
 
-    def _make_square(self) -> Singles:
-        out = np.empty((self.rows.n, self.rows.n), dtype=np.float32)
-        self.rows.fill_square(out)
-        return out
+
+def _square(rows: PanelRows) -> Singles:
+    out = np.empty((rows.n, rows.n), dtype=np.float32)
+    rows.fill_square(out)
+    return out
 
 
 def join_rows(first: PanelRows, second: PanelRows) -> PanelRows:
