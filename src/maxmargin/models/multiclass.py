@@ -21,7 +21,7 @@ from maxmargin.solvers.result import Options
 from maxmargin.typing import FloatMatrix, FloatVector, IntVector
 
 WORTH_THREADS = 1000  # samples: below, threads mostly wait for one another
-MOST_SHARED = 0.5  # of the memory
+MOST_SHARED = 0.25  # of the memory
 MOST_WHOLE = 2800  # samples of a pair that has half of its K from others
 
 FitPair = Callable[[Gram, FloatVector, IntVector, int], Machine]
