@@ -53,7 +53,7 @@ def test_values_are_stored_and_nothing_beside_them(m: int, n: int, d: int) -> No
     out = np.full((m, n), 7.0, dtype=np.float32)
 
     twice = np.float32(2.0 * GAMMA)
-    store_values(strips, panels, twice, out, spans(strips, panels))
+    store_values(strips, panels, twice, out, spans(strips, panels), ((0, 0), out.shape))
 
     np.testing.assert_allclose(out, K, atol=1e-5)
 
@@ -77,7 +77,9 @@ def test_exponentials_near_and_far(exponent: float) -> None:
     panels = room_for(1, 1, PANEL), exponents_for(np.zeros(1), PANEL)
     out = np.empty((1, 1), dtype=np.float32)
 
-    store_values(strips, panels, np.float32(1.0), out, ((0, 1), (0, 1)))
+    store_values(
+        strips, panels, np.float32(1.0), out, ((0, 1), (0, 1)), ((0, 0), (1, 1))
+    )
 
     expected = np.exp(max(exponent, -87.0))
     assert out[0, 0] == pytest.approx(expected, rel=5e-6 if exponent < -1 else 3e-7)

@@ -13,6 +13,7 @@ from scipy.optimize import minimize_scalar
 
 from maxmargin.data.labels import Labels
 from maxmargin.data.rows import as_rows
+from maxmargin.kernels.classes import PairGrams
 from maxmargin.kernels.functions import RBF
 from maxmargin.kernels.gram import Gram, MatrixGram, VectorGram, gram_block
 from maxmargin.models import sharpness
@@ -131,7 +132,8 @@ def machines_of(gram: Gram, code: Any) -> tuple[Labels, PairMachines, Any, Any]:
         told[number] = calibrate_pair(solved, y, folds[number])
         return machine
 
-    pairs = fit_pairs(gram, labels, fit_pair, 1)
+    members = [np.flatnonzero(code == c) for c in labels.classes]
+    pairs = fit_pairs(PairGrams(gram, members), labels, fit_pair, 1)
     return labels, pairs, [told[k] for k in sorted(told)], folds
 
 
@@ -155,7 +157,8 @@ def test_no_decision_is_by_a_machine_that_has_seen_the_sample() -> None:
 
     K = gram_block(gram, np.arange(60), np.arange(60))
     for number, (i, j) in enumerate(labels.pairs()):
-        of_pair = np.flatnonzero((code == i) | (code == j))
+        own = [np.flatnonzero(code == c) for c in (i, j)]
+        of_pair = np.concatenate(own)
         others = np.setdiff1d(np.arange(60), of_pair)
         parts = [(of_pair, others)]
         parts += [(np.delete(of_pair, fold), of_pair[fold]) for fold in folds[number]]

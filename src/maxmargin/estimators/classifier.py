@@ -22,7 +22,13 @@ from maxmargin.models import Machine, fit_pairs, vote
 from maxmargin.models.calibration import CalibratedPair, calibrate_pair
 from maxmargin.models.held_out import Solved, State, stratified_folds
 from maxmargin.models.machine import Fit
-from maxmargin.models.multiclass import PairMachines, class_parts, pair_decisions
+from maxmargin.models.multiclass import (
+    PairMachines,
+    class_parts,
+    in_pair,
+    pair_decisions,
+    share_between_pairs,
+)
 from maxmargin.models.probability import couple, pair_probabilities, sharpen
 from maxmargin.models.sharpness import calibrate_power
 from maxmargin.solvers import Status
@@ -81,6 +87,7 @@ class PairwiseClassifier(Probable, ClassifierMixin, Labelled, KernelMachine):
         shape = (*training.shape, labels.classes.tolist(), labels.code.tobytes())
         start, notes = self._start(shape)
         options = self._options(training, len(labels.pairs()))
+        grams, options = share_between_pairs(gram, labels, options)
         folds = self._folds(labels)
         n_threads = self._n_threads()
         told: dict[int, CalibratedPair] = {}
@@ -93,13 +100,13 @@ class PairwiseClassifier(Probable, ClassifierMixin, Labelled, KernelMachine):
             machine = fit(state(weight[rows]), gram, options, first, None)
             if folds is not None:
                 solved = Solved(state, fit, gram, weight[rows], machine, options)
-                copies = training.weight[rows]
-                told[number] = calibrate_pair(
-                    solved, y, folds[number], copies, n_threads
-                )
+                copies, held_out = training.weight[rows], folds[number]
+                if held_out is not None:
+                    held_out = in_pair(held_out, rows)
+                told[number] = calibrate_pair(solved, y, held_out, copies, n_threads)
             return machine
 
-        pairs = fit_pairs(gram, labels, fit_pair, n_threads)
+        pairs = fit_pairs(grams, labels, fit_pair, n_threads)
         names = labels.classes.tolist()
         notes += [
             f"The margin between classes {names[i]!r} and "

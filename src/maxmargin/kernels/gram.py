@@ -13,7 +13,8 @@ from maxmargin.data.rows import DenseRows, Rows, densify_if_better
 from maxmargin.errors import InvalidInput
 from maxmargin.kernels.functions import RBF, Kernel, centring, suited_to
 from maxmargin.kernels.held import HeldRows
-from maxmargin.kernels.panel_rows import WIDEST, PanelRows
+from maxmargin.kernels.pair_panels import PairPanels
+from maxmargin.kernels.panel_rows import WIDEST, PanelRows, pack_rows
 from maxmargin.kernels.single import SingleRows, is_mild
 from maxmargin.kernels.source import (
     NO_KIND,
@@ -32,7 +33,7 @@ ASYMMETRY = 1e-5  # of the largest value: more than rounding, in float32 too
 CALL_ENTRIES = 1 << 23  # a callable kernel is asked for at most this many values
 
 
-SingleKernel = SingleRows | PanelRows | HeldRows
+SingleKernel = SingleRows | PanelRows | PairPanels | HeldRows
 
 
 class Gram(Protocol):
@@ -123,7 +124,7 @@ class VectorGram:
         if not is_mild(kernel, norms):
             return None
         if rows.n_columns <= WIDEST:
-            return PanelRows(kernel, rows, norms, middle, self.n_threads)
+            return pack_rows(kernel, rows, norms, middle, self.n_threads)
         return SingleRows(kernel, rows.single(middle), norms, self.n_threads)
 
     def take(self, index: IntVector) -> "VectorGram":

@@ -17,6 +17,7 @@ from maxmargin.kernels.panels import (
     Pair,
     Side,
     add_values,
+    cut_strips,
     exponents_for,
     pack,
     repack,
@@ -32,20 +33,28 @@ TILE = 512  # rows and columns of a task
 WORTH_COPYING = 192  # columns: then a copy costs less than a value
 
 
+def pack_rows(
+    kernel: RBF,
+    rows: DenseRows,
+    norms: FloatVector,
+    middle: FloatVector,
+    n_threads: int = 1,
+) -> "PanelRows":
+    """Rows less their middle, whose exact squared norms then are given, in panels."""
+    panels = room_for(len(rows), rows.n_columns, PANEL)
+    pack(rows.values, middle, panels)
+    return PanelRows(kernel, panels, norms, n_threads)
+
+
 class PanelRows:
     """Dense rows in float32, and the Gaussian kernel between them."""
 
     def __init__(
-        self,
-        kernel: RBF,
-        rows: DenseRows,
-        norms: FloatVector,
-        middle: FloatVector,
-        n_threads: int,
+        self, kernel: RBF, panels: Singles, norms: FloatVector, n_threads: int
     ) -> None:
-        self.n, self.n_columns, self.n_threads = len(rows), rows.n_columns, n_threads
-        self.panels = room_for(self.n, self.n_columns, PANEL)
-        pack(rows.values, middle, self.panels)
+        """The panels hold rows whose exact squared norms are given."""
+        self.n, self.n_columns, self.n_threads = len(norms), panels.shape[1], n_threads
+        self.kernel, self.panels, self.norms = kernel, panels, norms
         self.exponents = exponents_for(-kernel.gamma * norms, PANEL)
         self.twice = np.float32(2.0 * kernel.gamma)
         self.errors = value_errors(kernel.gamma * norms, self.n_columns)
@@ -61,6 +70,12 @@ class PanelRows:
         repack(self.panels, index, packed)
         return packed, exponents_for(self.exponents[index], width)
 
+    def all_strips(self) -> Side:
+        """Every row, in strips."""
+        strips = room_for(self.n, self.n_columns, STRIP)
+        cut_strips(self.panels, strips)
+        return strips, exponents_for(self.exponents[: self.n], STRIP)
+
     def fill(self, rows: IntVector, columns: IntVector | None, out: Singles) -> None:
         """K between these rows and columns; None is all columns."""
         strips, panels = self._take(rows, STRIP), (self.panels, self.exponents)
@@ -68,7 +83,7 @@ class PanelRows:
             panels = self._take(columns, PANEL)
         tasks = [
             partial(self._store, strips, panels, out, spans)
-            for spans in _tiles(out.shape)
+            for spans in tiles(out.shape)
         ]
         run_all(tasks, self.n_threads)
 
@@ -76,15 +91,15 @@ class PanelRows:
         self, strips: Side, panels: Side, out: Singles, spans: tuple[Pair, Pair]
     ) -> None:
         raise_if_stopped()
-        store_values(strips, panels, self.twice, out, spans)
+        store_values(strips, panels, self.twice, out, spans, ((0, 0), out.shape))
 
     def fill_square(self, out: Singles) -> None:
         """K between all rows; of long rows, half is computed and the rest copied."""
-        strips = self._take(np.arange(self.n), STRIP)
+        strips = self.all_strips()
         is_copied = self.n_columns >= WORTH_COPYING
         tasks = [
             partial(self._fill_both if is_copied else self._fill_one, strips, out, tile)
-            for tile in _tiles(out.shape)
+            for tile in tiles(out.shape)
             if not is_copied or tile[0][0] * STRIP <= tile[1][0] * PANEL
         ]
         run_all(tasks, self.n_threads)
@@ -119,7 +134,7 @@ class PanelRows:
             add_values(strips, panels, self.twice, weight, total, (part, span))
 
 
-def _tiles(shape: tuple[int, int]) -> list[tuple[Pair, Pair]]:
+def tiles(shape: tuple[int, int]) -> list[tuple[Pair, Pair]]:
     """Spans of strips and of panels for the tasks that fill a matrix."""
     n_strips, n_panels = -(-shape[0] // STRIP), -(-shape[1] // PANEL)
     return [

@@ -75,6 +75,37 @@ def repack(panels: Singles, index: IntVector, packed: Singles) -> None:
                 row[lane] = flat[place[lane] + c * PANEL]
 
 
+@jit
+def join_panels(first: Singles, n_first: int, second: Singles, out: Singles) -> None:
+    """The n_first rows of some panels, and after them those of others, in one row."""
+    out[: len(first)] = first
+    base, shift = n_first // PANEL, n_first % PANEL
+    rest = PANEL - shift
+    for p in range(len(second)):
+        for c in range(out.shape[1]):
+            source = second[p, c]
+            out[base + p, c, shift:] = source[:rest]
+            if shift > 0 and base + p + 1 < len(out):
+                out[base + p + 1, c, :shift] = source[rest:]
+
+
+@jit
+def cut_strips(panels: Singles, strips: Singles) -> None:
+    """The same rows, in the same order, side by side in strips."""
+    for p in range(len(panels)):
+        first = p * PANEL // STRIP
+        _cut_panel(panels[p], strips[first : first + PANEL // STRIP])
+
+
+@jit
+def _cut_panel(panel: Singles, strips: Singles) -> None:
+    n_strips = len(strips)
+    for c in range(len(panel)):
+        row = panel[c]
+        for k in range(n_strips * STRIP):
+            strips[k // STRIP, c, k % STRIP] = row[k]
+
+
 Pair = tuple[int, int]
 Side = tuple[Singles, Singles]  # strips or panels, and their part of the exponent
 
@@ -86,18 +117,21 @@ def store_values(
     twice: np.float32,
     out: Singles,
     spans: tuple[Pair, Pair],
+    block: tuple[Pair, Pair],
 ) -> None:
     """Write the kernel between rows of strips and of panels to their place in `out`.
 
-    The spans are of strips and of panels, those of all of `out`.
+    Together they fill a block: its first row and column, and its shape. The spans say
+    which of the strips and of the panels meet here.
     """
+    corner, shape = block
     room = np.empty((STRIP, PANEL), dtype=np.float32)
     for p in range(spans[1][0], spans[1][1]):
-        left = p * PANEL
-        width = min(PANEL, out.shape[1] - left)
+        width = min(PANEL, shape[1] - p * PANEL)
+        left = corner[1] + p * PANEL
         for s in range(spans[0][0], spans[0][1]):
-            top = s * STRIP
-            height = min(STRIP, out.shape[0] - top)
+            height = min(STRIP, shape[0] - s * STRIP)
+            top = corner[0] + s * STRIP
             if width == PANEL and height == STRIP:
                 meet_and_store(strips, panels, (s, p), twice, out, (top, left))
                 continue

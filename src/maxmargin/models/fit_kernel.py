@@ -28,7 +28,7 @@ from maxmargin.models.calibration import (
 from maxmargin.models.held_out import Solved, State, held_out_decisions
 from maxmargin.models.kernel_model import MANY_COLUMNS, KernelModel, pick_columns
 from maxmargin.models.machine import Fit, Machine, fit_decision, fit_margin, fit_tube
-from maxmargin.models.multiclass import fit_pairs
+from maxmargin.models.multiclass import fit_pairs, in_pair, share_between_pairs
 from maxmargin.problems import DualProblem, epsilon_svr, nu_svr, one_class
 from maxmargin.problems.classification import c_svc, feasible_nu_svc, nu_svc
 from maxmargin.solvers import Options, Status
@@ -120,17 +120,19 @@ def _fit_classes(
     if labels.n_classes == 1:
         return _single_class(spec, training, labels), []
     options = _sharing(options, len(labels.pairs()))
+    grams, options = share_between_pairs(gram, labels, options)
     found: dict[int, KernelEvidence] = {}
 
     def fit_pair(gram: Gram, y: FloatVector, rows: IntVector, number: int) -> Machine:
         evidence, solved = _fit_pair(spec, y, weight[rows], gram, options)
         if folds is not None:
-            told = calibrate_pair(solved, y, folds[number], None, n_threads)
+            held_out = in_pair(folds[number], rows)
+            told = calibrate_pair(solved, y, held_out, None, n_threads)
             evidence = replace(evidence, sigmoid=told.sigmoid, fold_status=told.status)
         found[number] = evidence
         return evidence.machine
 
-    pairs = fit_pairs(gram, labels, fit_pair, n_threads)
+    pairs = fit_pairs(grams, labels, fit_pair, n_threads)
     check_finite(np.append(pairs.intercept, pairs.dual_coef))
     model = KernelModel(
         machine=spec.machine,

@@ -4,19 +4,25 @@
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 
 import numpy as np
 
-from maxmargin._threads import run_all
+from maxmargin._threads import count_cores, run_all
 from maxmargin.data.labels import Labels, pairs_of
+from maxmargin.kernels.classes import PairGrams, Sizes, share_classes
 from maxmargin.kernels.gram import Gram
 from maxmargin.models.machine import Machine
+from maxmargin.solvers.grow import SQUARE_SHARE
+from maxmargin.solvers.kernel import MANY
+from maxmargin.solvers.result import Options
 from maxmargin.typing import FloatMatrix, FloatVector, IntVector
 
 WORTH_THREADS = 1000  # samples: below, threads mostly wait for one another
+MOST_SHARED = 0.25  # of the memory
+MOST_WHOLE = 2800  # samples of a pair that has half of its K from others
 
 FitPair = Callable[[Gram, FloatVector, IntVector, int], Machine]
 
@@ -37,23 +43,47 @@ class PairMachines:
     intercept: FloatVector
 
 
+def share_between_pairs(
+    gram: Gram, labels: Labels, options: Options
+) -> tuple[PairGrams, Options]:
+    """What pairs of classes have in common, and the options of each pair.
+
+    `options` are those of a pair that shares nothing. Who shares gives up memory for
+    it, but never what a pair needs for its own square.
+    """
+    members = [np.flatnonzero(labels.code == c) for c in range(labels.n_classes)]
+    n_at_once = min(len(labels.pairs()), count_cores())
+    total, counts = n_at_once * options.cache_bytes, sorted(map(len, members))
+    largest = min(sum(counts[-2:]), MOST_WHOLE)
+    needed = int(n_at_once * largest**2 * (4 / SQUARE_SHARE + 2))
+    n_bytes = min(total - needed, int(MOST_SHARED * total))
+    grams = share_classes(gram, members, Sizes(MANY, MOST_WHOLE, n_bytes))
+    share = (total - grams.n_bytes) // n_at_once
+    return grams, replace(options, cache_bytes=share)
+
+
 def fit_pairs(
-    gram: Gram, labels: Labels, fit_pair: FitPair, n_threads: int
+    grams: PairGrams, labels: Labels, fit_pair: FitPair, n_threads: int
 ) -> PairMachines:
-    """Fit every pair of classes on threads; `fit_pair` gets (gram, y, rows, number)."""
-    pairs = labels.pairs()
-    rows = [np.flatnonzero((labels.code == i) | (labels.code == j)) for i, j in pairs]
+    """Fit every pair of classes on threads; `fit_pair` gets (gram, y, rows, number).
+
+    The rows of a pair come class by class, unless it is the only one.
+    """
+    if labels.n_classes == 2:
+        rows = [np.arange(grams.gram.n)]
+    else:
+        rows = [grams.index(i, j) for i, j in labels.pairs()]
     tasks = [
-        partial(_fit_one, gram, labels, fit_pair, pair, rows[k], k)
-        for k, pair in enumerate(pairs)
+        partial(_fit_one, grams, labels, fit_pair, pair, rows[k], k)
+        for k, pair in enumerate(labels.pairs())
     ]
-    if gram.n < WORTH_THREADS:
+    if grams.gram.n < WORTH_THREADS:
         n_threads = 1
     return _gather(labels, rows, run_all(tasks, n_threads))
 
 
 def _fit_one(
-    gram: Gram,
+    grams: PairGrams,
     labels: Labels,
     fit_pair: FitPair,
     pair: tuple[int, int],
@@ -61,8 +91,14 @@ def _fit_one(
     number: int,
 ) -> Machine:
     y = np.where(labels.code[rows] == pair[0], 1.0, -1.0)
-    whole = len(rows) == gram.n
-    return fit_pair(gram if whole else gram.take(rows), y, rows, number)
+    gram = grams.gram if labels.n_classes == 2 else grams.of(*pair)
+    return fit_pair(gram, y, rows, number)
+
+
+def in_pair(folds: list[IntVector], rows: IntVector) -> list[IntVector]:
+    """Folds that count the rows of a pair in ascending order, as the pair counts."""
+    place = np.argsort(rows)
+    return [np.sort(place[fold]) for fold in folds]
 
 
 def _gather(

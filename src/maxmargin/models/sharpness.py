@@ -65,10 +65,10 @@ def held_out_of_all(
     """Decision values of every pair at these rows, none by who has seen the row."""
     decisions = _decisions(gram, pairs, rows)
     for number, (i, j) in enumerate(labels.pairs()):
-        is_of_pair = (labels.code == i) | (labels.code == j)
-        held_out = np.empty(len(labels.code))
-        held_out[is_of_pair] = calibrated[number].decisions
-        is_known = is_of_pair[rows]
+        own = [np.flatnonzero(labels.code == c) for c in (i, j)]  # as in `fit_pairs`
+        held_out = np.full(len(labels.code), np.nan)
+        held_out[np.concatenate(own)] = calibrated[number].decisions
+        is_known = np.isin(labels.code[rows], (i, j))
         decisions[is_known, number] = held_out[rows[is_known]]
     return decisions
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from maxmargin.errors import InvalidInput
+from maxmargin.kernels.classes import BlockGram
 from maxmargin.kernels.gram import Gram, gram_block
 from maxmargin.kernels.held import HeldGram
 from maxmargin.problems.dual import (
@@ -114,6 +115,8 @@ def image_of(
     """K @ weight in these columns, from the rows where weight is not 0; float64."""
     if isinstance(gram, HeldGram) and len(columns) == gram.n:
         return gram.image(weight, support)
+    if isinstance(gram, BlockGram) and gram.is_held and len(columns) == gram.n:
+        return gram.image(weight)
     image = np.zeros(len(columns))
     step = max(1, BLOCK_ENTRIES // max(len(columns), 1))
     for first in range(0, len(support), step):

@@ -127,7 +127,7 @@ class Growth:
         self.age = np.zeros(n, dtype=np.intp)
         is_plain = np.array_equal(problem.row, np.arange(gram.n))
         has_room = is_plain and n <= self.square.most
-        self.is_whole = has_room and n <= WHOLE
+        self.is_whole = has_room and n <= max(WHOLE, getattr(gram, "n_whole", 0))
         self.panels = None
         if has_room and n <= QUICK and problem.n_groups <= 1:
             self.panels = self.arena.short_rows()

@@ -1,0 +1,311 @@
+"""What do the pairs of many classes have in common? Everything within a class.
+
+With one machine a pair, a class meets itself in as many problems as there are others.
+What concerns one class only is made once, when somebody first needs it: its rows as
+compiled code wants them, and the kernel between them. Rows of a pair come class by
+class, so that what is shared lies in blocks.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from maxmargin._threads import raise_if_stopped
+from maxmargin.data.rows import SMALL_CELLS, DenseRows, Rows, SparseRows
+from maxmargin.kernels.arena import SHORT
+from maxmargin.kernels.functions import RBF, Kernel, Linear
+from maxmargin.kernels.gram import Gram, SingleKernel, VectorGram, fill_tiles
+from maxmargin.kernels.once import Once
+from maxmargin.kernels.pair_panels import ClassPanels, PairPanels, join_rows
+from maxmargin.kernels.panel_rows import WIDEST, pack_rows
+from maxmargin.kernels.single import is_mild
+from maxmargin.kernels.source import RowSource
+from maxmargin.kernels.turning import copy_turned
+from maxmargin.typing import FloatMatrix, FloatVector, IntVector, KernelMatrix
+
+TILE, SPARSE_TILE = 512, 1024  # rows and columns computed at once
+SINGLE, DOUBLE = 4, 8  # bytes of a value
+NEVER = 1 << 62  # bytes that nobody has
+
+
+class Sizes(NamedTuple):
+    """Which pairs share, and how much memory may be spent on that."""
+
+    fewest: int  # samples of a pair: below, hardly any kernel values are needed
+    most: int  # samples of a pair: up to here, all of them are
+    n_bytes: int
+
+    def all_needed(self, n: int) -> bool:
+        """Whether a pair of n samples needs all of K."""
+        return self.fewest <= n <= self.most
+
+    def has_partners(self, own: int, counts: Sequence[int]) -> bool:
+        """Whether a class's square serves two pairs at least; `counts` has its own."""
+        n_served = sum(self.all_needed(own + n) for n in counts)
+        return n_served - self.all_needed(2 * own) >= 2
+
+
+class PairGrams:
+    """The Gram matrix of any two classes; here, with nothing in common."""
+
+    n_bytes = 0  # that are, or will be, taken by what is shared
+
+    def __init__(self, gram: Gram, members: Sequence[IntVector]) -> None:
+        self.gram, self.members = gram, members
+
+    def index(self, i: int, j: int) -> IntVector:
+        """The training rows of a pair, class by class."""
+        return np.concatenate((self.members[i], self.members[j]))
+
+    def of(self, i: int, j: int) -> Gram:
+        return self.gram.take(self.index(i, j))
+
+
+def share_classes(gram: Gram, members: Sequence[IntVector], sizes: Sizes) -> PairGrams:
+    """Whatever pairs of these classes can have in common."""
+    counts = sorted(map(len, members))
+    is_plain = not isinstance(gram, VectorGram) or isinstance(gram.kernel, Linear)
+    if is_plain or len(members) < 3 or sum(counts[-2:]) < sizes.fewest:
+        return PairGrams(gram, members)
+    assert isinstance(gram, VectorGram)
+    about = _about_middle(gram)
+    if about is not None:
+        return PanelGrams(gram, members, sizes, about)
+    return BlockGrams(gram, members, sizes)
+
+
+def _about_middle(gram: VectorGram) -> tuple[FloatVector, FloatVector] | None:
+    """The middle of rows that belong in panels, and squared distances from it."""
+    kernel, rows = gram.kernel, gram.rows
+    if not isinstance(kernel, RBF) or not isinstance(rows, DenseRows):
+        return None
+    if rows.n_columns > WIDEST:
+        return None
+    middle = rows.middle()
+    norms = rows.norms_about(middle)
+    return (middle, norms) if is_mild(kernel, norms) else None
+
+
+def _admitted(prices: Sequence[int], n_bytes: int) -> tuple[set[int], int]:
+    """The classes there is room for, the cheapest first, and what they take."""
+    chosen, total = set(), 0
+    for c in np.argsort(prices, kind="stable"):
+        if total + prices[c] > n_bytes:
+            break
+        chosen.add(int(c))
+        total += prices[c]
+    return chosen, total
+
+
+class PanelGrams(PairGrams):
+    """Dense rows and the Gaussian kernel: panels of each class, and its square."""
+
+    def __init__(
+        self,
+        gram: VectorGram,
+        members: Sequence[IntVector],
+        sizes: Sizes,
+        about: tuple[FloatVector, FloatVector],
+    ) -> None:
+        """`about`: the middle of all rows, and their squared distances from it."""
+        super().__init__(gram, members)
+        self.vectors, self.sizes, self.about = gram, sizes, about
+        d, counts = gram.rows.n_columns, [len(own) for own in members]
+        self.is_wide = d > SHORT
+        prices = [
+            SINGLE * n * (d + n * (self.is_wide and sizes.has_partners(n, counts)))
+            for n in counts
+        ]
+        self.chosen, self.n_bytes = _admitted(prices, sizes.n_bytes)
+        self.parts = [Once(partial(_pack, gram, own, about)) for own in members]
+
+    def of(self, i: int, j: int) -> Gram:
+        index = self.index(i, j)
+        if len(index) < self.sizes.fewest or not {i, j} <= self.chosen:
+            return self.gram.take(index)
+        first, second = self.parts[i](), self.parts[j]()
+        if self.is_wide and self.sizes.all_needed(len(index)):
+            pair = PairPanels(first, second)
+            return PairGram(self.vectors, index, pair, n_whole=len(index))
+        return PairGram(self.vectors, index, join_rows(first.rows, second.rows))
+
+
+def _pack(
+    gram: VectorGram, own: IntVector, about: tuple[FloatVector, FloatVector]
+) -> ClassPanels:
+    middle, norms = about
+    kernel, rows = gram.kernel, gram.rows
+    assert isinstance(kernel, RBF) and isinstance(rows, DenseRows)
+    return ClassPanels(pack_rows(kernel, rows.take(own), norms[own], middle))
+
+
+class BlockGrams(PairGrams):
+    """Values that are dear even in float64: what is computed once is kept as such."""
+
+    def __init__(
+        self, gram: VectorGram, members: Sequence[IntVector], sizes: Sizes
+    ) -> None:
+        super().__init__(gram, members)
+        self.vectors, self.sizes = gram, sizes
+        counts = [len(own) for own in members]
+        prices = [DOUBLE * n**2 if self._serves(n, counts) else NEVER for n in counts]
+        self.chosen, self.n_bytes = _admitted(prices, sizes.n_bytes)
+        self.squares = [Once(partial(_square, gram, own)) for own in members]
+
+    def of(self, i: int, j: int) -> Gram:
+        index = self.index(i, j)
+        is_shared = {i, j} <= self.chosen and not self._is_small(len(index))
+        if not (is_shared and self.sizes.all_needed(len(index))):
+            return self.gram.take(index)
+        return BlockGram(self.vectors, index, self.squares[i], self.squares[j])
+
+    def _serves(self, own: int, counts: Sequence[int]) -> bool:
+        return self.sizes.has_partners(own, counts) and not all(
+            self._is_small(own + n) for n in counts
+        )
+
+    def _is_small(self, n: int) -> bool:
+        """Whether sparse rows are met quicker when their zeros are written out."""
+        rows = self.vectors.rows
+        return isinstance(rows, SparseRows) and n * rows.n_columns <= SMALL_CELLS
+
+
+def _square(gram: VectorGram, own: IntVector) -> FloatMatrix:
+    return symmetric(gram.kernel, gram.rows.take(own))
+
+
+def symmetric(kernel: Kernel, rows: Rows) -> FloatMatrix:
+    """The kernel between all rows: half is computed, the rest copied."""
+    n, step = len(rows), _step(rows)
+    out = np.empty((n, n))
+    for i in range(0, n, step):
+        own, top = rows.take(slice(i, i + step)), (i, min(i + step, n))
+        for j in range(i, n, step):
+            raise_if_stopped()
+            kernel.fill(own, rows.take(slice(j, j + step)), out, (i, j))
+            if i != j:
+                copy_turned(out, top, (j, min(j + step, n)), out, (j, i))
+    return out
+
+
+def rectangle(kernel: Kernel, a: Rows, b: Rows) -> FloatMatrix:
+    """The kernel between all rows of a and b."""
+    step = _step(a)
+    out = np.empty((len(a), len(b)))
+    for i in range(0, len(a), step):
+        own = a.take(slice(i, i + step))
+        for j in range(0, len(b), step):
+            raise_if_stopped()
+            kernel.fill(own, b.take(slice(j, j + step)), out, (i, j))
+    return out
+
+
+def _step(rows: Rows) -> int:
+    """Sparse rows need a room of all columns for every tile: fewer tiles are better."""
+    return SPARSE_TILE if isinstance(rows, SparseRows) else TILE
+
+
+class PairGram:
+    """K between some of the samples, which others use too."""
+
+    n_threads = 1  # pairs are what threads share
+
+    def __init__(
+        self,
+        gram: VectorGram,
+        index: IntVector,
+        single: SingleKernel | None,
+        n_whole: int = 0,
+    ) -> None:
+        """`n_whole`: the samples, where all of K costs little more than a part."""
+        self.n, self.gram, self.index, self.n_whole = len(index), gram, index, n_whole
+        self.kernel, self.rows = gram.kernel, gram.rows  # of everybody
+        self._own: Once[Rows] = Once(partial(gram.rows.take, index))
+        self._single = single
+
+    def diagonal(self) -> FloatVector:
+        return self.gram.diagonal()[self.index]
+
+    def bound(self) -> float:
+        return self.gram.bound()
+
+    def fill(self, rows: IntVector, columns: IntVector, out: KernelMatrix) -> None:
+        own = self.rows.take(self.index[rows])
+        fill_tiles(self.kernel, own, self._others(columns), out, self.n_threads)
+
+    def _others(self, columns: IntVector) -> Rows:
+        everything = len(columns) == self.n and columns[0] == 0
+        return self._own() if everything else self.rows.take(self.index[columns])
+
+    def source(self, columns: IntVector) -> RowSource:
+        return self.gram.source(self.index[columns])
+
+    def single(self) -> SingleKernel | None:
+        return self._single
+
+    def take(self, index: IntVector) -> Gram:
+        return self.gram.take(self.index[index])
+
+
+class BlockGram(PairGram):
+    """K between two classes, of which each knows itself already."""
+
+    def __init__(
+        self,
+        gram: VectorGram,
+        index: IntVector,
+        first: Once[FloatMatrix],
+        second: Once[FloatMatrix],
+    ) -> None:
+        super().__init__(gram, index, None, n_whole=len(index))
+        self._between = Once(partial(_three_blocks, gram, index, first, second))
+
+    @property
+    def is_held(self) -> bool:
+        """Whether all of K is there."""
+        return self._between.is_made
+
+    def fill(self, rows: IntVector, columns: IntVector, out: KernelMatrix) -> None:
+        has_all_columns = len(columns) == self.n and columns[0] == 0
+        if has_all_columns and len(rows) == self.n and np.array_equal(rows, columns):
+            self._fill_all(out)
+        elif has_all_columns or self.is_held:
+            self._pick(rows, columns, out)
+        else:
+            super().fill(rows, columns, out)
+
+    def _fill_all(self, out: KernelMatrix) -> None:
+        first, second, between = self._between()
+        n = len(first)
+        out[:n, :n], out[n:, n:] = first, second
+        out[:n, n:], out[n:, :n] = between, between.T
+
+    def _pick(self, rows: IntVector, columns: IntVector, out: KernelMatrix) -> None:
+        first, second, between = self._between()
+        n, split = len(first), int(np.searchsorted(columns, len(first)))
+        left, right = columns[:split], columns[split:] - n
+        above, below = np.flatnonzero(rows < n), np.flatnonzero(rows >= n)
+        out[above, :split] = first[np.ix_(rows[above], left)]
+        out[above, split:] = between[np.ix_(rows[above], right)]
+        out[below, :split] = between.T[np.ix_(rows[below] - n, left)]
+        out[below, split:] = second[np.ix_(rows[below] - n, right)]
+
+    def image(self, weight: FloatVector) -> FloatVector:
+        """K @ weight."""
+        first, second, between = self._between()
+        a, b = weight[: len(first)], weight[len(first) :]
+        return np.concatenate((first @ a + between @ b, a @ between + second @ b))
+
+
+def _three_blocks(
+    gram: VectorGram,
+    index: IntVector,
+    first: Once[FloatMatrix],
+    second: Once[FloatMatrix],
+) -> tuple[FloatMatrix, FloatMatrix, FloatMatrix]:
+    """The squares of two classes, and what is between them."""
+    own, other = first(), second()
+    a, b = gram.rows.take(index[: len(own)]), gram.rows.take(index[len(own) :])
+    return own, other, rectangle(gram.kernel, a, b)
