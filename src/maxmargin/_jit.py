@@ -46,6 +46,7 @@ NEVER_COMPILED = {
 SETTINGS = ("BOUNDSCHECK", "OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE")
 SAFE_FASTMATH = {"contract", "reassoc", "nsz", "arcp"}  # NaN and inf keep their meaning
 PLAIN = {"fastmath": {"contract"}, "nogil": True, "error_model": "numpy"}
+FAST = PLAIN | {"fastmath": SAFE_FASTMATH}
 KEEP_DAYS = 30  # long enough for two versions used in turn
 
 
@@ -59,7 +60,7 @@ def jit(function: Function) -> Function:
 
 def jit_fast(function: Function) -> Function:
     """Compile like `jit`, and let sums be reordered so that they vectorise."""
-    return _compile(function, PLAIN | {"fastmath": SAFE_FASTMATH})
+    return _compile(function, FAST)
 
 
 def compiled_as(verb: Callable[..., Any]) -> Callable[[Function], Function]:

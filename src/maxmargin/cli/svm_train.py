@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from maxmargin.cli.console import Context, Failure, check_writable
 from maxmargin.cli.training import (
     Task,
+    cross_validate_aloud,
     kernel_rows_of,
     samples_of,
     save_model,
@@ -116,14 +117,11 @@ def train(data: "DataSet", told: "SvmOptions", context: Context) -> "Trained":
 def cross_validate(data: "DataSet", told: "SvmOptions", context: Context) -> None:
     """Print what cross-validation finds: the accuracy, or the mean squared error."""
     from maxmargin.interop.c_rand import CRand
-    from maxmargin.interop.evaluation import judge_folds
     from maxmargin.interop.libsvm_training import REGRESSORS, cross_validate_svm
 
     work = partial(cross_validate_svm, data, told, random=CRand())
-    predicted = train_aloud(work, context, is_quiet=told.is_quiet)
     is_regression = told.svm_type in REGRESSORS
-    scores = judge_folds(data.y, predicted, context.say, is_regression=is_regression)
-    context.report(folds=told.nr_fold, **scores._asdict())
+    cross_validate_aloud(work, data, told, context, is_regression=is_regression)
 
 
 def _report(trained: "Trained", task: Task, context: Context) -> None:

@@ -8,6 +8,7 @@ from maxmargin.cli.console import Context, Failure, check_writable, warn
 from maxmargin.cli.progress import progress_line
 from maxmargin.cli.training import (
     Task,
+    cross_validate_aloud,
     pace_of,
     samples_of,
     save_model,
@@ -111,14 +112,11 @@ def _train(data: "DataSet", told: "LinearOptions", context: Context) -> "Trained
 
 def _cross_validate(data: "DataSet", told: "LinearOptions", context: Context) -> None:
     from maxmargin.interop.c_rand import CRand
-    from maxmargin.interop.evaluation import judge_folds
     from maxmargin.interop.liblinear_training import REGRESSORS, cross_validate_linear
 
     work = partial(cross_validate_linear, data, told, random=CRand())
-    predicted = train_aloud(work, context, is_quiet=told.is_quiet)
     is_regression = told.solver_type in REGRESSORS
-    scores = judge_folds(data.y, predicted, context.say, is_regression=is_regression)
-    context.report(folds=told.nr_fold, **scores._asdict())
+    cross_validate_aloud(work, data, told, context, is_regression=is_regression)
 
 
 def _search(

@@ -9,6 +9,7 @@ from maxmargin.cli.progress import Line, progress_line
 
 if TYPE_CHECKING:
     from maxmargin.interop.libsvm_training import Pace, Say
+    from maxmargin.interop.option_strings import LinearOptions, SvmOptions
     from maxmargin.interop.samples import DataSet
     from maxmargin.solvers import Progress
     from maxmargin.typing import FloatVector
@@ -95,6 +96,22 @@ def train_aloud(
     if not is_quiet:
         context.say("".join(lines), end="")
     return found
+
+
+def cross_validate_aloud(
+    work: "Callable[[Say, Pace], Any]",
+    data: "DataSet",
+    told: "SvmOptions | LinearOptions",
+    context: Context,
+    *,
+    is_regression: bool,
+) -> None:
+    """Print what cross-validation finds: the accuracy, or the mean squared error."""
+    from maxmargin.interop.evaluation import judge_folds
+
+    predicted = train_aloud(work, context, is_quiet=told.is_quiet)
+    scores = judge_folds(data.y, predicted, context.say, is_regression=is_regression)
+    context.report(folds=told.nr_fold, **scores._asdict())
 
 
 def save_model(write: Callable[[str, Any], None], path: str, model: Any) -> None:

@@ -15,8 +15,10 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic, overload
+from numpy.typing import DTypeLike
 
-from maxmargin.data.row_verbs import OPTIONS, RowParts
+from maxmargin._jit import FAST
+from maxmargin.data.row_verbs import RowParts
 from maxmargin.typing import FloatMatrix, FloatVector, IntVector
 
 LANES = 8  # classes in a block: a vector of AVX-512, and a line of the cache
@@ -27,9 +29,15 @@ LINE = 64  # bytes
 def lane_zeros(n_rows: int, n_classes: int) -> FloatMatrix:
     """Zeros for `n_classes` numbers a row, padded to whole blocks, in whole lines."""
     width = -(-n_classes // LANES) * LANES
-    room = np.zeros(n_rows * width + LINE // 8)
-    skip = -(room.ctypes.data // 8) % (LINE // 8)
-    return room[skip : skip + n_rows * width].reshape(n_rows, width)
+    return aligned_zeros(n_rows * width, np.float64).reshape(n_rows, width)
+
+
+def aligned_zeros(n: int, dtype: DTypeLike) -> np.ndarray:
+    """Numbers that begin with a line of the cache."""
+    size = np.dtype(dtype).itemsize
+    room = np.zeros(n + LINE // size, dtype=dtype)
+    skip = -(room.ctypes.data // size) % (LINE // size)
+    return room[skip : skip + n]
 
 
 def row_times(
@@ -75,7 +83,7 @@ def _plain_row(x: tuple[RowParts, int, float], n_columns: int) -> FloatVector:
     return row
 
 
-@overload(row_times, jit_options=OPTIONS)
+@overload(row_times, jit_options=FAST)
 def _compile_times(x: Any, W: Any, offset: Any, blocks: Any, out: Any) -> Any:
     if len(x[0]) == 1:
 
@@ -94,7 +102,7 @@ def _compile_times(x: Any, W: Any, offset: Any, blocks: Any, out: Any) -> Any:
     return sparse
 
 
-@overload(row_add_outer, jit_options=OPTIONS)
+@overload(row_add_outer, jit_options=FAST)
 def _compile_outer(x: Any, W: Any, blocks: Any, step: Any) -> Any:
     if len(x[0]) == 1:
 
@@ -142,7 +150,6 @@ def _dense_outer(context: Any, x: Any, W: Any, blocks: Any, step: Any) -> Any:
 INT, NUMBER = ir.IntType(64), ir.DoubleType()
 VECTOR = ir.VectorType(NUMBER, LANES)
 ZEROS = VECTOR([0.0] * LANES)
-FIRST_LANE = ir.VectorType(ir.IntType(32), LANES)([0] * LANES)
 ONCE = ("contract",)  # a product and a sum are rounded once, as `jit` allows
 
 
@@ -286,7 +293,7 @@ def _emit_times(row: Any, first: Any, count: int) -> None:
             builder.store(ZEROS if way else offset, total)
 
     def add(x: Any, column: Any, way: int) -> None:
-        spread = _spread(builder, x)
+        spread = spread_over(builder, x, VECTOR)
         weights = row.vectors(row.weights_of(column), listed)
         for weight, total in zip(weights, sums[way], strict=True):
             product = builder.fmul(spread, _load(builder, weight), flags=ONCE)
@@ -304,7 +311,7 @@ def _emit_outer(row: Any, first: Any, count: int) -> None:
     steps = [_load(builder, p) for p in row.vectors(row.lanes[0], packed)]
 
     def add(x: Any, column: Any, way: int) -> None:
-        spread = _spread(builder, x)
+        spread = spread_over(builder, x, VECTOR)
         weights = row.vectors(row.weights_of(column), listed)
         for weight, step in zip(weights, steps, strict=True):
             product = builder.fmul(spread, step, flags=ONCE)
@@ -322,8 +329,9 @@ def _store(builder: Any, value: Any, pointer: Any) -> None:
     builder.store(value, pointer, align=8)
 
 
-def _spread(builder: Any, x: Any) -> Any:
-    """One number in every lane."""
-    nothing = ir.Constant(VECTOR, ir.Undefined)
+def spread_over(builder: Any, x: Any, kind: Any) -> Any:
+    """One number in every lane of a vector."""
+    nothing = ir.Constant(kind, ir.Undefined)
     vector = builder.insert_element(nothing, x, ir.IntType(32)(0))
-    return builder.shuffle_vector(vector, nothing, FIRST_LANE)
+    first = ir.VectorType(ir.IntType(32), kind.count)([0] * kind.count)
+    return builder.shuffle_vector(vector, nothing, first)

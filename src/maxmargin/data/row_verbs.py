@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from maxmargin._jit import SAFE_FASTMATH, compiled_as, jit, jit_fast
+from maxmargin._jit import compiled_as, jit, jit_fast
 from maxmargin.typing import FloatVector
 
 RowParts = tuple[Any, ...]
@@ -171,6 +171,3 @@ def _compile_add_squares(rows: Any, i: Any, step: Any, out: Any) -> Any:
 @compiled_as(row_square)
 def _compile_square(rows: Any, i: Any) -> Any:
     return _pick(rows, _dense_square, _sparse_square)
-
-
-OPTIONS = {"fastmath": SAFE_FASTMATH, "nogil": True, "error_model": "numpy"}

@@ -45,7 +45,7 @@ class TextData(NamedTuple):
     qid: IntVector | None = None
 
 
-def read_svmlight(  # noqa: PLR0913
+def read_svmlight(  # noqa: PLR0913  limits and forms, all by name
     source: Source,
     *,
     n_features: int | None = None,

@@ -18,7 +18,7 @@ from maxmargin.estimators.kernel_inputs import (
     resolve_kernel,
 )
 from maxmargin.estimators.selection_base import Axes, BaseSelection, Prepared, spread
-from maxmargin.estimators.study import Cell, KernelStudy, Scoring, Sheet, make_folds
+from maxmargin.estimators.study import Cell, KernelStudy, Scoring, Sheet
 from maxmargin.estimators.svc import SVC
 from maxmargin.estimators.svr import SVR
 from maxmargin.estimators.targets import Labelled, Numbered
@@ -27,7 +27,6 @@ from maxmargin.typing import IntVector
 
 C_ENDS = -5.0, 15.0  # exponents of two, LIBSVM's
 GAMMA_ENDS = -6.0, 6.0  # likewise, around gamma="scale"
-EPSILON_ENDS = -6.0, -1.0  # likewise, of the deviation of the targets
 WITHOUT_GAMMA = ("linear", "precomputed")
 
 
@@ -70,20 +69,12 @@ class _KernelSelection(BaseSelection):
             made.gammas = gammas
             return made
 
-        folds = make_folds(
-            self.cv,
-            y,
-            is_classifier=is_classifier,
-            seed=self.random_state,
-            groups=self._groups,
-        )
+        folds = self._folds(y)
         n_classes = target.n_classes if isinstance(target, Labels) else 1
         return Prepared(X, len(y), axes, folds, n_classes, study)
 
     def _axes(self, training: Any, y: np.ndarray) -> Axes:
-        axes: Axes = {"C": spread(self.Cs, C_ENDS, 1.0)}
-        if hasattr(self, "epsilons"):
-            axes["epsilon"] = spread(self.epsilons, EPSILON_ENDS, float(y.std()) or 1.0)
+        axes = self._axes_of_cost(y, C_ENDS)
         if self.kernel not in WITHOUT_GAMMA:
             unit = 1.0
             if isinstance(self.gammas, int | np.integer):

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
@@ -22,11 +23,12 @@ from maxmargin.estimators.search_plans import (
     ranks,
     whole_grid,
 )
-from maxmargin.estimators.study import Score
+from maxmargin.estimators.study import Score, make_folds
 from maxmargin.selection.folds import Fold
 from maxmargin.typing import IntVector
 
 SEARCHES = ("grid", "coarse-to-fine", "halving")
+EPSILON_ENDS = -6.0, -1.0  # exponents of two, of the deviation of the targets
 REFIT_SHARE = 0.2  # of time_limit, that the last fit has in any case
 Axes = dict[str, list[Any]]
 
@@ -174,6 +176,23 @@ class BaseSelection(BaseMachine):
         params = {name: values[0] for name, values in prepared.axes.items()}
         score: Score = study.solve([study.cell(params)])[0]
         return score
+
+    def _folds(self, y: np.ndarray) -> list[Fold]:
+        """As `cv`, `random_state` and groups have it."""
+        return make_folds(
+            self.cv,
+            y,
+            is_classifier=isinstance(self, ClassifierMixin),
+            seed=self.random_state,
+            groups=self._groups,
+        )
+
+    def _axes_of_cost(self, y: np.ndarray, C_ends: tuple[float, float]) -> Axes:
+        """C, and epsilon where there is one."""
+        axes: Axes = {"C": spread(self.Cs, C_ends, 1.0)}
+        if hasattr(self, "epsilons"):
+            axes["epsilon"] = spread(self.epsilons, EPSILON_ENDS, float(y.std()) or 1.0)
+        return axes
 
     def _shown(self, name: str) -> Any:
         """An attribute of the best machine, once there is one."""

@@ -24,19 +24,16 @@ from maxmargin.estimators.linear import LinearSVC, LinearSVR
 from maxmargin.estimators.parameters import LINEAR_SVC_RULES, LINEAR_SVR_RULES
 from maxmargin.estimators.selection_base import (
     SELECTION_RULES,
-    Axes,
     BaseSelection,
     Prepared,
-    spread,
 )
-from maxmargin.estimators.study import Cell, Score, make_folds
+from maxmargin.estimators.study import Cell, Score
 from maxmargin.estimators.targets import Labelled, Numbered
 from maxmargin.selection.folds import Fold
 from maxmargin.solvers import Status
 from maxmargin.typing import FloatVector, IntVector
 
 C_ENDS = -10.0, 10.0  # exponents of two
-EPSILON_ENDS = -6.0, -1.0  # likewise, of the deviation of the targets
 OWN_RULES = {name: SELECTION_RULES[name] for name in ("Cs", "epsilons", "search")}
 
 
@@ -118,6 +115,16 @@ class _LinearSelection(BaseSelection):
         tags.input_tags.sparse = True
         return tags
 
+    @property
+    def coef_(self):
+        """Weights of the features, of the best machine."""
+        return self._shown("coef_")
+
+    @property
+    def intercept_(self):
+        """Constants of its decision function."""
+        return self._shown("intercept_")
+
     def _prepare(self, X: Any, y: Any, sample_weight: Any) -> Prepared:
         training = check_training_set(self, X, y, sample_weight)
         self._check_targets(y, training)
@@ -125,23 +132,14 @@ class _LinearSelection(BaseSelection):
         is_classifier = isinstance(self, ClassifierMixin)
         weight = np.zeros(len(y))
         weight[training.kept] = training.weight
-        axes: Axes = {"C": spread(self.Cs, C_ENDS, 1.0)}
-        if hasattr(self, "epsilons"):
-            deviation = float(y.std()) or 1.0
-            axes["epsilon"] = spread(self.epsilons, EPSILON_ENDS, deviation)
+        axes = self._axes_of_cost(y, C_ENDS)
 
         def study(rows: IntVector, folds: list[Fold]) -> LinearStudy:
             part = _safe_indexing(training.X, rows), y[rows], weight[rows]
             machine = self._machine({})
             return LinearStudy(machine, part, folds, self.scoring, self._n_threads())
 
-        folds = make_folds(
-            self.cv,
-            y,
-            is_classifier=is_classifier,
-            seed=self.random_state,
-            groups=self._groups,
-        )
+        folds = self._folds(y)
         n_classes = len(np.unique(y)) if is_classifier else 1
         return Prepared(X, len(y), axes, folds, n_classes, study)
 
@@ -203,16 +201,6 @@ class LinearSVCCV(ClassifierMixin, Labelled, _LinearSelection):
     def _plain(self) -> Any:
         return LinearSVC()
 
-    @property
-    def coef_(self):
-        """Weights of the features, of the best machine."""
-        return self._shown("coef_")
-
-    @property
-    def intercept_(self):
-        """Constants of its decision function."""
-        return self._shown("intercept_")
-
     def decision_function(self, X):
         """What the best machine says, as LinearSVC.decision_function."""
         return self._best().decision_function(X)
@@ -270,13 +258,3 @@ class LinearSVRCV(RegressorMixin, Numbered, _LinearSelection):
 
     def _plain(self) -> Any:
         return LinearSVR()
-
-    @property
-    def coef_(self):
-        """Weights of the features, of the best machine."""
-        return self._shown("coef_")
-
-    @property
-    def intercept_(self):
-        """The constant of its function."""
-        return self._shown("intercept_")

@@ -175,7 +175,7 @@ class svm_model(TrainedModel):
     # The fields of the structure.
 
     @property
-    def l(self) -> int:  # noqa: E743
+    def l(self) -> int:  # noqa: E743  LIBSVM's own name
         return self.get_nr_sv()
 
     @property

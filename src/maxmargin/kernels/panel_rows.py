@@ -16,7 +16,6 @@ from maxmargin.kernels.panels import (
     STRIP,
     Pair,
     Side,
-    Singles,
     add_values,
     exponents_for,
     pack,
@@ -24,7 +23,7 @@ from maxmargin.kernels.panels import (
     room_for,
     store_values,
 )
-from maxmargin.kernels.single import value_errors
+from maxmargin.kernels.single import Singles, value_errors
 from maxmargin.kernels.turning import copy_turned
 from maxmargin.typing import FloatVector, IntVector
 

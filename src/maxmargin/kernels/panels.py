@@ -12,16 +12,21 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from llvmlite import binding, ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic, overload
 
 from maxmargin._jit import PLAIN, jit
+from maxmargin.data.lanes import aligned_zeros, spread_over
+from maxmargin.kernels.single import (
+    LN2_HIGH,
+    LN2_LOW,
+    LOG2_E,
+    ROUND_TO_INT,
+    Singles,
+)
 from maxmargin.typing import FloatMatrix, FloatVector, IntVector
-
-Singles = npt.NDArray[np.float32]
 
 HAS_WIDE_VECTORS = binding.get_host_cpu_features().get("avx512f", False)
 LANES, N_VECTORS = (16, 4) if HAS_WIDE_VECTORS else (8, 2)
@@ -29,27 +34,20 @@ STRIP, PANEL = (
     4,
     LANES * N_VECTORS,
 )  # rows; one register each for STRIP * N_VECTORS sums
-LINE = 64  # bytes
 SMALLEST = -87.0  # e**x is no smaller than e**-87: 1.6e-38
 
 
 def room_for(n: int, n_columns: int, width: int) -> Singles:
     """Zeros for n rows in strips or panels of a width, in whole lines of the cache."""
     shape = -(-n // width), n_columns, width
-    return _aligned(shape[0] * shape[1] * shape[2]).reshape(shape)
+    return aligned_zeros(shape[0] * shape[1] * shape[2], np.float32).reshape(shape)
 
 
 def exponents_for(values: FloatVector | Singles, width: int) -> Singles:
     """Filled up with zeros to whole strips or panels."""
-    out = _aligned(-(-len(values) // width) * width)
+    out = aligned_zeros(-(-len(values) // width) * width, np.float32)
     out[: len(values)] = values
     return out
-
-
-def _aligned(n: int) -> Singles:
-    room = np.zeros(n + LINE // 4, dtype=np.float32)
-    skip = -(room.ctypes.data // 4) % (LINE // 4)
-    return room[skip : skip + n]
 
 
 @jit
@@ -215,13 +213,7 @@ INT, SINGLE, DOUBLE = ir.IntType(64), ir.FloatType(), ir.DoubleType()
 VECTOR = ir.VectorType(SINGLE, LANES)
 BITS = ir.VectorType(ir.IntType(32), LANES)
 WIDE = ir.VectorType(DOUBLE, LANES)
-FIRST_LANE = BITS([0] * LANES)
 ONCE = ("contract",)  # a product and a sum are rounded once, as `jit` allows
-
-LOG2_E = 1.4426950408889634
-LN2_HIGH = 0.693359375  # nine bits of ln 2: a product with n is exact
-LN2_LOW = -2.12194440054690583e-4
-ROUND_TO_INT = 12582912.0  # 1.5 * 2**23
 FACTORIALS = 5040.0, 720.0, 120.0, 24.0, 6.0, 2.0, 1.0, 1.0
 
 
@@ -249,7 +241,7 @@ def _emit(finish: Callable[..., None]) -> Any:
             data(panel_kinds[0], panels[0]), [builder.mul(first_column, n_columns)]
         )
         dots = _emit_dots(builder, rows, columns, n_columns)
-        twice = _spread(builder, arguments[3], VECTOR)
+        twice = spread_over(builder, arguments[3], VECTOR)
         values = [
             [
                 _emit_value(builder, dots[i][v], twice, (own, i), (others, v))
@@ -281,7 +273,7 @@ def _emit_dots(builder: Any, rows: Any, columns: Any, n_columns: Any) -> Any:
         near = [_load(builder, here, v) for v in range(N_VECTORS)]
         for i in range(STRIP):
             x = builder.load(builder.gep(there, [INT(i)]))
-            spread = _spread(builder, x, VECTOR)
+            spread = spread_over(builder, x, VECTOR)
             for v in range(N_VECTORS):
                 product = builder.fmul(spread, near[v], flags=ONCE)
                 total = builder.fadd(builder.load(sums[i][v]), product, flags=ONCE)
@@ -294,7 +286,7 @@ def _emit_value(
 ) -> Any:
     """e ** min(own + others + twice dots, 0)."""
     x = builder.load(builder.gep(own[0], [INT(own[1])]))
-    terms = builder.fadd(_spread(builder, x, VECTOR), _load(builder, *others))
+    terms = builder.fadd(spread_over(builder, x, VECTOR), _load(builder, *others))
     product = builder.fmul(twice, dots, flags=ONCE)
     exponent = builder.fadd(terms, product, flags=ONCE)
     return _emit_exp(builder, _clip(builder, exponent))
@@ -340,7 +332,7 @@ def _add_block(builder: Any, values: Any, rest: Any, firsts: Any) -> None:
     weights = builder.gep(weight, [first_row])
     target = builder.gep(out, [first_column])
     spread = [
-        _spread(builder, builder.load(builder.gep(weights, [INT(i)])), WIDE)
+        spread_over(builder, builder.load(builder.gep(weights, [INT(i)])), WIDE)
         for i in range(STRIP)
     ]
     for v in range(N_VECTORS):
@@ -353,7 +345,7 @@ def _add_block(builder: Any, values: Any, rest: Any, firsts: Any) -> None:
         builder.store(total, pointer, align=8)
 
 
-def _all(x: float) -> Any:
+def _all(x: float | np.float32) -> Any:
     return VECTOR([float(np.float32(x))] * LANES)
 
 
@@ -364,10 +356,3 @@ def _vector_at(builder: Any, base: Any, v: int, kind: Any) -> Any:
 
 def _load(builder: Any, base: Any, v: int) -> Any:
     return builder.load(_vector_at(builder, base, v, VECTOR), align=4)
-
-
-def _spread(builder: Any, x: Any, kind: Any) -> Any:
-    """One number in every lane."""
-    nothing = ir.Constant(kind, ir.Undefined)
-    vector = builder.insert_element(nothing, x, ir.IntType(32)(0))
-    return builder.shuffle_vector(vector, nothing, FIRST_LANE)

@@ -7,7 +7,7 @@ The box carries the label, the group carries the equality, and the kink carries 
 tube of regression, so that no solver ever asks which machine it is solving.
 """
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -69,10 +69,23 @@ def kkt_violation(problem: DualProblem, beta: FloatVector, grad: FloatVector) ->
     return worst
 
 
-def is_interior(problem: DualProblem, beta: FloatVector) -> BoolVector:
+class Box(Protocol):
+    """What keeps variables in: all of a problem's, or those at hand."""
+
+    @property
+    def lower(self) -> FloatVector: ...
+
+    @property
+    def upper(self) -> FloatVector: ...
+
+    @property
+    def kink(self) -> FloatVector: ...
+
+
+def is_interior(box: Box, beta: FloatVector) -> BoolVector:
     """Variables off every bound, zero included where there is a kink."""
-    inside = (beta > problem.lower) & (beta < problem.upper)
-    return inside & ((beta != 0.0) | (problem.kink == 0.0))
+    inside = (beta > box.lower) & (beta < box.upper)
+    return inside & ((beta != 0.0) | (box.kink == 0.0))
 
 
 def group_levels(

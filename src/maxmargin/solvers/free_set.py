@@ -22,6 +22,7 @@ from maxmargin._blas import invert_positive
 from maxmargin._jit import jit, jit_fast
 from maxmargin.data.design import mirror
 from maxmargin.kernels.single import ROUNDING
+from maxmargin.problems.dual import is_interior
 from maxmargin.solvers.work import Work, set_masks
 from maxmargin.typing import (
     BoolVector,
@@ -77,8 +78,7 @@ class Leaps:
 
 def free_in(work: Work) -> IntVector:
     """Variables off every bound, zero included where there is a kink."""
-    inside = (work.beta > work.lower) & (work.beta < work.upper)
-    return np.flatnonzero(inside & ((work.beta != 0.0) | (work.kink == 0.0)))
+    return np.flatnonzero(is_interior(work, work.beta))
 
 
 def common_optimum(

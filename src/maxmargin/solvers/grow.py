@@ -12,6 +12,7 @@ computed afresh in float64, and the rounds go on from there until they agree.
 """
 
 import time
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -38,19 +39,23 @@ from maxmargin.solvers.gradient import Point, RunningGradient, image_of, weight_
 from maxmargin.solvers.pace import Pace
 from maxmargin.solvers.pairs import CONVERGED
 from maxmargin.solvers.result import Options, Status, WorkingSet
-from maxmargin.solvers.rounds import make_crew, rounds_until
+from maxmargin.solvers.rounds import (
+    INNER,
+    STAYING,
+    YOUNG,
+    make_crew,
+    rounds_until,
+)
 from maxmargin.solvers.square import Square
 from maxmargin.solvers.work import Work, gather_work
-from maxmargin.typing import FloatVector
+from maxmargin.typing import FloatVector, IntVector
 
 WHOLE = 2000  # variables that are all members from the start
 QUICK = 3000  # variables whose rounds are made in compiled code
 FEWEST_NEW, MOST_NEW = 128, 2048  # members in a round
 NEW_SHARE = 32  # of the variables at a time, within the two limits
-STAYING = 0.5  # of the new members at a bound at most: then more are taken in
-YOUNG = 2  # rounds that a member at a bound is kept for
 GONE_SHARE = 0.15  # of the members at rest: fewer are not worth moving memory for
-INNER, LOOSE_INNER = 0.1, 0.3  # of the violation: how far a cheap and a dear round go
+LOOSE_INNER = 0.3  # of the violation: how far a dear round goes; a cheap one, INNER
 LOOK_EVERY = 4  # moves of a member, before leaps are thought of
 INNER_TOL = 0.7  # of tol: how far the last one goes
 SQUARE_SHARE = 0.35  # of the memory, for the working set's own square
@@ -118,7 +123,6 @@ class Growth:
         self.exact_beta = np.zeros(n)
         self._start(image)
         self.age = np.zeros(n, dtype=np.intp)
-        self.order = np.random.default_rng(0).permutation(n)  # who comes first in a tie
         is_plain = np.array_equal(problem.row, np.arange(gram.n))
         has_room = is_plain and n <= self.square.most
         self.is_whole = has_room and n <= WHOLE
@@ -142,6 +146,11 @@ class Growth:
         rows = np.flatnonzero(weight)
         if len(rows):
             self.arena.add_rows(rows, weight[rows], self.image)
+
+    @cached_property
+    def order(self) -> IntVector:
+        """Who comes first in a tie."""
+        return np.random.default_rng(0).permutation(len(self.beta))
 
     @property
     def grad(self) -> FloatVector:

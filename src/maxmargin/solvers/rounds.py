@@ -16,17 +16,17 @@ from maxmargin.kernels.panel_rows import PanelRows
 from maxmargin.kernels.panels import (
     PANEL,
     STRIP,
-    Pair,
     Side,
-    Singles,
     add_values,
     copy_part,
     meet_and_store,
     repack,
 )
 from maxmargin.kernels.source import RowSource
+from maxmargin.kernels.turning import copy_turned
 from maxmargin.solvers.coordinates import coordinate_epoch
 from maxmargin.solvers.pairs import pair_epoch
+from maxmargin.solvers.square import compact
 from maxmargin.solvers.work import Work, set_masks
 from maxmargin.solvers.working_set import bounds
 from maxmargin.typing import BoolVector, FloatVector, IntVector, KernelMatrix
@@ -149,12 +149,8 @@ def _let_go(work: Work, crew: Crew) -> None:
         else:
             kept[n_kept] = k
             n_kept += 1
-    values = crew.cache.rows
-    for i in range(n_kept):
-        source, target = values[kept[i]], values[i]
-        for j in range(n_kept):
-            target[j] = source[kept[j]]
-        members[i] = members[kept[i]]
+    compact(crew.cache.rows, kept)
+    members[:n_kept] = members[kept]
     crew.n[0] = n_kept
 
 
@@ -229,17 +225,8 @@ def _extend(crew: Crew, first: int, panels: Side, twice: np.float32) -> None:
             height = min(STRIP, n - top)
             meet_and_store(new, all_members, (s, p), twice, room, (0, 0))
             copy_part(room, (height, width), square, (top, left))
-            _copy_turned(room, (height, min(width, first - left)), square, (left, top))
-
-
-@jit
-def _copy_turned(
-    room: Singles, shape: Pair, square: KernelMatrix, corner: Pair
-) -> None:
-    for j in range(shape[1]):
-        row = square[corner[0] + j]
-        for i in range(shape[0]):
-            row[corner[1] + i] = room[i, j]
+            columns = 0, min(width, first - left)
+            copy_turned(room, (0, height), columns, square, (left, top))
 
 
 @jit

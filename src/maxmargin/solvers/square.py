@@ -40,7 +40,7 @@ class Square:
             self.members = self.members[order[:n_kept]]
         elif n_kept < n:
             kept = np.flatnonzero(is_kept)
-            _compact(self.values, kept)
+            compact(self.values, kept)
             self.members = self.members[kept]
 
     def add_all(self, arena: Arena) -> None:
@@ -89,7 +89,7 @@ def _permute(values: KernelMatrix, order: IntVector) -> None:
 
 
 @jit
-def _compact(values: KernelMatrix, kept: IntVector) -> None:
+def compact(values: KernelMatrix, kept: IntVector) -> None:
     """Rows and columns of those kept move together: every value towards the front."""
     for i in range(len(kept)):
         source, target = values[kept[i]], values[i]
