@@ -16,7 +16,13 @@ from maxmargin._threads import raise_if_stopped
 from maxmargin.data.rows import SMALL_CELLS, DenseRows, Rows, SparseRows
 from maxmargin.kernels.arena import SHORT
 from maxmargin.kernels.functions import RBF, Kernel, Linear
-from maxmargin.kernels.gram import Gram, SingleKernel, VectorGram, fill_tiles
+from maxmargin.kernels.gram import (
+    Gram,
+    MatrixGram,
+    SingleKernel,
+    VectorGram,
+    fill_tiles,
+)
 from maxmargin.kernels.once import Once
 from maxmargin.kernels.pair_panels import ClassPanels, PairPanels, join_rows
 from maxmargin.kernels.panel_rows import WIDEST, pack_rows
@@ -27,6 +33,7 @@ from maxmargin.typing import FloatMatrix, FloatVector, IntVector, KernelMatrix
 
 TILE, SPARSE_TILE = 512, 1024  # rows and columns computed at once
 SINGLE, DOUBLE = 4, 8  # bytes of a value
+FEW = 400  # samples: all of K costs less than a look at every pair
 NEVER = 1 << 62  # bytes that nobody has
 
 
@@ -65,6 +72,8 @@ class PairGrams:
 
 def share_classes(gram: Gram, members: Sequence[IntVector], sizes: Sizes) -> PairGrams:
     """Whatever pairs of these classes can have in common."""
+    if len(members) > 2 and isinstance(gram, VectorGram) and gram.n <= FEW:
+        return PairGrams(_all_of(gram), members)
     counts = sorted(map(len, members))
     is_plain = not isinstance(gram, VectorGram) or isinstance(gram.kernel, Linear)
     if is_plain or len(members) < 3 or sum(counts[-2:]) < sizes.fewest:
@@ -74,6 +83,13 @@ def share_classes(gram: Gram, members: Sequence[IntVector], sizes: Sizes) -> Pai
     if about is not None:
         return PanelGrams(gram, members, sizes, about)
     return BlockGrams(gram, members, sizes)
+
+
+def _all_of(gram: VectorGram) -> MatrixGram:
+    """K of a small set, computed once."""
+    K = np.empty((gram.n, gram.n))
+    gram.kernel.fill(gram.rows, gram.rows, K, (0, 0))
+    return MatrixGram(K, gram.bound())
 
 
 def _about_middle(gram: VectorGram) -> tuple[FloatVector, FloatVector] | None:

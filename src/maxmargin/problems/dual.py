@@ -11,6 +11,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from maxmargin._jit import jit
 from maxmargin.typing import BoolVector, FloatVector, IntVector
 
 NO_GROUP = -1  # a variable that no equality binds: machines without intercept
@@ -59,14 +60,41 @@ def kkt_violation(problem: DualProblem, beta: FloatVector, grad: FloatVector) ->
     {β < upper} of the right one, in the worst group; without, the largest projected
     gradient.
     """
-    right, left = slopes(problem, beta, grad)
+    lowest, highest, _, _ = _extremes(problem, beta, grad)
     if problem.is_free_of_equalities:
-        return float(max(left.max(), -right.min(), 0.0))
-    worst = 0.0
-    for g in range(problem.n_groups):
-        inside = problem.group == g
-        worst = max(worst, float(left[inside].max() - right[inside].min()))
-    return worst
+        return float(max(highest[0], -lowest[0], 0.0))
+    return float(max((highest - lowest).max(), 0.0))
+
+
+@jit
+def _extremes(
+    problem: DualProblem, beta: FloatVector, grad: FloatVector
+) -> tuple[FloatVector, FloatVector, FloatVector, IntVector]:
+    """Of each group: lowest right and highest left slope, mean free one, how many.
+
+    A slope that is not a number makes a group's extremes infinitely far apart.
+    """
+    kink, lower, upper = problem.kink, problem.lower, problem.upper
+    group = problem.group
+    n_groups = max(group.max() + 1, 1)
+    lowest, highest = np.full(n_groups, np.inf), np.full(n_groups, -np.inf)
+    mean, n_free = np.zeros(n_groups), np.zeros(n_groups, dtype=np.intp)
+    for k in range(len(beta)):
+        g = max(group[k], 0)
+        right = grad[k] + (kink[k] if beta[k] >= 0.0 else -kink[k])
+        left = grad[k] + (kink[k] if beta[k] > 0.0 else -kink[k])
+        if np.isnan(right):
+            lowest[g], highest[g] = -np.inf, np.inf
+        if beta[k] < upper[k]:
+            lowest[g] = min(lowest[g], right)
+        if beta[k] > lower[k]:
+            highest[g] = max(highest[g], left)
+        if lower[k] < beta[k] < upper[k] and (beta[k] != 0.0 or kink[k] == 0.0):
+            mean[g] += right
+            n_free[g] += 1
+    for g in range(n_groups):
+        mean[g] /= max(n_free[g], 1)
+    return lowest, highest, mean, n_free
 
 
 class Box(Protocol):
@@ -95,16 +123,14 @@ def group_levels(
 
     Where none is free, the middle of the interval that the bound ones leave.
     """
-    right, left = slopes(problem, beta, grad)
-    free = is_interior(problem, beta)
+    lowest, highest, mean, n_free = _extremes(problem, beta, grad)
     levels = np.zeros(problem.n_groups)
     for g in range(problem.n_groups):
-        inside = problem.group == g
-        if np.any(free & inside):
-            levels[g] = right[free & inside].mean()
-            continue
-        ends = np.array([left[inside].max(), right[inside].min()])
-        levels[g] = ends[np.isfinite(ends)].mean() if np.isfinite(ends).any() else 0.0
+        ends = [end for end in (lowest[g], highest[g]) if np.isfinite(end)]
+        if n_free[g]:
+            levels[g] = mean[g]
+        elif ends:
+            levels[g] = sum(ends) / len(ends)
     return levels
 
 
@@ -125,24 +151,38 @@ def dual_gap(
     An infinite box makes the primal infinite as soon as a margin is missed by more
     than `slack`; smaller misses there are counted as none.
     """
-    slope = grad.copy()
-    if problem.n_groups:
-        slope -= levels[problem.group]
-    right = slope + problem.kink
-    left = slope - problem.kink
-    spent = slope * beta + problem.kink * np.abs(beta)
-    best = np.minimum(
-        _least(right, problem.upper, slack), _least(-left, -problem.lower, slack)
-    )
-    return float(max(np.sum(spent - best), 0.0))
+    return float(max(_sum_of_gaps(problem, beta, grad, levels, slack), 0.0))
 
 
-def _least(slope: FloatVector, reach: FloatVector, slack: float) -> FloatVector:
-    """min of slope * t over 0 <= t <= reach (0 where the way is closed or uphill)."""
-    downhill = np.where(np.isinf(reach), slope < -slack, slope < 0.0) & (reach > 0.0)
-    least = np.zeros(len(slope))
-    least[downhill] = slope[downhill] * reach[downhill]
-    return least
+@jit
+def _sum_of_gaps(
+    problem: DualProblem,
+    beta: FloatVector,
+    grad: FloatVector,
+    levels: FloatVector,
+    slack: float,
+) -> float:
+    """What the variables spend, less the least that each could spend by itself."""
+    kink, lower, upper = problem.kink, problem.lower, problem.upper
+    group, total = problem.group, 0.0
+    for k in range(len(beta)):
+        slope = grad[k]
+        if len(levels):
+            slope -= levels[group[k]]
+        up = _least(slope + kink[k], upper[k], slack)
+        down = _least(kink[k] - slope, -lower[k], slack)
+        total += slope * beta[k] + kink[k] * abs(beta[k]) - min(up, down)
+    return total
+
+
+@jit
+def _least(slope: float, reach: float, slack: float) -> float:
+    """min of slope * t over 0 <= t <= reach: 0 where the way is closed or uphill.
+
+    An endless way counts from a slope of `slack` on.
+    """
+    limit = -slack if reach == np.inf else 0.0
+    return slope * reach if slope < limit and reach > 0.0 else 0.0
 
 
 def project_start(problem: DualProblem, beta: FloatVector) -> FloatVector:

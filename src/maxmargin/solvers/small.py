@@ -42,18 +42,20 @@ def solve_tiny(
     K = gram_block(gram, everything, everything)
     if not np.isfinite(K).all():
         return None
-    rows = K if np.array_equal(problem.row, everything) else K[:, problem.row]
+    is_plain = np.array_equal(problem.row, everything)
+    rows = K if is_plain else np.ascontiguousarray(K[:, problem.row])
+    square = rows if is_plain else rows[problem.row]  # a row for every variable
     diagonal, n = K.diagonal(), len(problem.linear)
-    grad = problem.start @ rows[problem.row] + problem.linear
+    grad = problem.start @ square + problem.linear
     work = gather_work(problem, np.arange(n), problem.start, grad, diagonal)
     sharp = SHARP * max(1.0, float(np.abs(grad).max()))
     is_second = options.working_set is WorkingSet.SECOND_ORDER
-    cache = hold_all(np.ascontiguousarray(rows))
+    cache = hold_all(rows)
     why, made, _, _ = epoch_of(problem)(
         work, cache, no_source(), sharp, MOVES * n, is_second
     )
     beta = work.beta
-    point = make_point(problem, beta, beta @ rows[problem.row] + problem.linear)
+    point = make_point(problem, beta, beta @ square + problem.linear)
     if why != CONVERGED or point.violation > options.tol:
         return None
     pace.n_iter += made
