@@ -26,7 +26,7 @@ from maxmargin.solvers.held import solve_held
 
 GAMMAS = 0.01, 0.3
 SETTINGS = [(k, C) for k in range(2) for C in (0.1, 10.0, 1000.0)]
-ROOMY, NARROW = 1 << 30, 1 << 20  # bytes: all of K fits, or it does not
+ROOMY, NARROW = 1 << 30, 1 << 17  # bytes: all of K fits, or it does not
 
 
 def task_of(name: str, n: int) -> tuple[Any, Task]:

@@ -11,7 +11,7 @@ import numpy as np
 from maxmargin._jit import jit
 from maxmargin.kernels.source import RowSource, no_source
 from maxmargin.kernels.sums import add_rows
-from maxmargin.typing import FloatVector, IntVector, KernelMatrix
+from maxmargin.typing import FloatMatrix, FloatVector, IntVector, KernelMatrix
 
 
 class HeldRows:
@@ -79,8 +79,9 @@ class HeldGram:
     def _single(self) -> HeldRows:
         return HeldRows(self.K)
 
-    def take(self, index: IntVector) -> "HeldGram":
-        K = np.empty((len(index), len(index)))
+    def take(self, index: IntVector, room: FloatMatrix | None = None) -> "HeldGram":
+        """K between these rows alone, written to a room if there is one."""
+        K = np.empty((len(index), len(index))) if room is None else room
         take_block(self.K, index, index, K)
         return HeldGram(K, self._bound)
 

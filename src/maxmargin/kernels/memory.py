@@ -8,43 +8,61 @@ the squares of small problems, of which a fit may solve hundreds, are passed on.
 
 import mmap
 import threading
+from collections import deque
 
 import numpy as np
 
-from maxmargin.typing import KernelMatrix
+from maxmargin.typing import FloatMatrix, KernelMatrix
 
 NO_HUGE_PAGES = getattr(mmap, "MADV_NOHUGEPAGE", None)  # Linux has it
 ITEM = np.dtype(np.float32)
 MOST_SPARE = 1 << 23  # values of a square that is passed on, which fits all: 32 MB
 
-_lock = threading.Lock()
-_spare: list[KernelMatrix] = []  # flat
+_spare: deque[KernelMatrix] = deque()  # flat, all of them as long: any will do
 
 
 def promised_square(side: int) -> KernelMatrix:
     """A C-ordered float32 matrix whose pages come into being when written to."""
     n = side * side
-    with _lock:
-        for k, flat in enumerate(_spare):
-            if len(flat) >= n > 0:
-                return _spare.pop(k)[:n].reshape(side, side)
     if n > MOST_SPARE:
         return _new_pages(n).reshape(side, side)
-    return np.empty(MOST_SPARE, dtype=ITEM)[:n].reshape(side, side)
+    try:
+        flat = _spare.pop()
+    except IndexError:
+        flat = np.empty(MOST_SPARE, dtype=ITEM)
+    return flat[:n].reshape(side, side)
 
 
 def pass_on(square: KernelMatrix) -> None:
     """The square is no longer needed: somebody else may write over it."""
     flat = square.base
-    if isinstance(flat, np.ndarray) and len(flat) <= MOST_SPARE:
-        with _lock:
-            _spare.append(flat)
+    if isinstance(flat, np.ndarray) and len(flat) == MOST_SPARE:
+        _spare.append(flat)
+
+
+class Rooms:
+    """Float64 squares that are used again, by whoever needs one of that size next."""
+
+    def __init__(self) -> None:
+        self._lock, self._spare = threading.Lock(), dict[int, list[FloatMatrix]]()
+
+    def take(self, side: int) -> FloatMatrix:
+        """A square to write over."""
+        with self._lock:
+            spare = self._spare.get(side)
+            if spare:
+                return spare.pop()
+        return np.empty((side, side))
+
+    def give(self, square: FloatMatrix) -> None:
+        """Nobody reads it any more."""
+        with self._lock:
+            self._spare.setdefault(len(square), []).append(square)
 
 
 def forget_spares() -> None:
-    """Give the memory back."""
-    with _lock:
-        _spare.clear()
+    """Give the memory back. No lock is held here: this may come at any moment."""
+    _spare.clear()
 
 
 def _new_pages(n: int) -> KernelMatrix:

@@ -62,11 +62,7 @@ class SharedPairs:
 
     def matrix(self, kernel: Kernel) -> FloatMatrix:
         """K in float64."""
-        return self.fill(kernel, self.room())
-
-    def room(self) -> FloatMatrix:
-        """Memory for one kernel: new pages cost more than the values that go there."""
-        return np.empty_like(self.pairs)
+        return self.fill(kernel, np.empty_like(self.pairs))
 
     def fill(self, kernel: Kernel, room: FloatMatrix) -> FloatMatrix:
         """K, written over what was there."""

@@ -13,7 +13,7 @@ from maxmargin.data.labels import Labels
 from maxmargin.data.rows import Rows
 from maxmargin.kernels.functions import Kernel
 from maxmargin.kernels.held import HeldGram
-from maxmargin.kernels.memory import MOST_SPARE, forget_spares
+from maxmargin.kernels.memory import MOST_SPARE, Rooms, forget_spares
 from maxmargin.kernels.shared import SharedPairs
 from maxmargin.selection.formulations import Setting
 from maxmargin.selection.lines import (
@@ -75,7 +75,7 @@ class Engine:
         self._shared: SharedPairs | None = None
         self.lines: dict[tuple[int, float], Line] = {}
         self.sources: dict[int, Source] = {}
-        self.rooms: list[FloatMatrix] = []  # memory of kernels that have left
+        self.rooms = Rooms()  # of kernels that have left
         weakref.finalize(self, forget_spares)  # until then, squares are used again
 
     def _sort(self) -> None:
@@ -149,7 +149,7 @@ class Engine:
     def _make_source(self, kernel: Kernel | None) -> Source:
         if kernel is None:
             K = np.ascontiguousarray(self.samples, dtype=np.float64)
-            return HeldSource(HeldGram(K))
+            return HeldSource(HeldGram(K), self.rooms)
         assert not isinstance(self.samples, np.ndarray), "K itself has no kernel"
         if not self.is_held:
             return ComputedSource(kernel, self.samples)
@@ -157,20 +157,20 @@ class Engine:
             known = [each for each in self.kernels if each is not None]
             self._shared = SharedPairs(known, self.samples, self.n_threads)
         shared = self._shared
-        K = shared.fill(kernel, self.rooms.pop() if self.rooms else shared.room())
-        return HeldSource(HeldGram(K, shared.bound(kernel, K)), is_ours=True)
+        K = shared.fill(kernel, self.rooms.take(len(self.samples)))
+        return HeldSource(HeldGram(K, shared.bound(kernel, K)), self.rooms)
 
     def _make_room(self, wanted: set[int]) -> None:
         """The kernels unused for longest leave, if there is no room for all."""
         others = [kernel for kernel in self.sources if kernel not in wanted]
         n_gone = len(others) + len(wanted) - max(self.n_alive, len(wanted))
         for kernel in others[: max(n_gone, 0)]:
-            source = self.sources.pop(kernel)
-            if isinstance(source, HeldSource) and source.is_ours:
-                self.rooms.append(source.gram.K)
             for (own, _), line in self.lines.items():
                 if own == kernel:
                     line.release()
+            source = self.sources.pop(kernel)
+            if isinstance(source, HeldSource) and not self.is_given:
+                self.rooms.give(source.gram.K)
         for kernel in sorted(wanted):
             source = self._source(kernel)
             self.sources[kernel] = self.sources.pop(kernel, source)

@@ -20,6 +20,7 @@ from maxmargin.data.rows import Rows
 from maxmargin.kernels.functions import Kernel
 from maxmargin.kernels.gram import VectorGram
 from maxmargin.kernels.held import HeldGram
+from maxmargin.kernels.memory import Rooms
 from maxmargin.kernels.sums import add_rows
 from maxmargin.problems import DualProblem
 from maxmargin.selection.formulations import (
@@ -86,6 +87,9 @@ class Source(Protocol):
     def block(self, rows: IntVector | None) -> HeldGram | VectorGram:
         """The kernel between these samples; None: all of them."""
 
+    def give_back(self, block: HeldGram | VectorGram) -> None:
+        """A block of some samples is no longer needed."""
+
     def sums(
         self, rows: IntVector, weight: FloatVector, columns: IntVector
     ) -> FloatVector:
@@ -95,12 +99,17 @@ class Source(Protocol):
 class HeldSource:
     """All of K in memory."""
 
-    def __init__(self, gram: HeldGram, is_ours: bool = False) -> None:
-        """`is_ours`: the matrix may be written over once nobody needs it."""
-        self.gram, self.is_ours = gram, is_ours
+    def __init__(self, gram: HeldGram, rooms: Rooms) -> None:
+        self.gram, self.rooms = gram, rooms
 
     def block(self, rows: IntVector | None) -> HeldGram:
-        return self.gram if rows is None else self.gram.take(rows)
+        if rows is None:
+            return self.gram
+        return self.gram.take(rows, self.rooms.take(len(rows)))
+
+    def give_back(self, block: HeldGram | VectorGram) -> None:
+        if isinstance(block, HeldGram) and block is not self.gram:
+            self.rooms.give(block.K)
 
     def sums(
         self, rows: IntVector, weight: FloatVector, columns: IntVector
@@ -119,6 +128,9 @@ class ComputedSource:
 
     def block(self, rows: IntVector | None) -> VectorGram:
         return self.gram if rows is None else self.gram.take(rows)
+
+    def give_back(self, block: HeldGram | VectorGram) -> None:
+        """It has no memory of its own."""
 
     def sums(
         self, rows: IntVector, weight: FloatVector, columns: IntVector
@@ -209,6 +221,9 @@ class _Block:
             return self._gram
 
     def forget(self) -> None:
+        """Somebody else may have its memory."""
+        if self._gram is not None:
+            self.source().give_back(self._gram)
         self._gram = None
 
 
