@@ -151,6 +151,7 @@ def test_memory_for_sharing_is_taken_from_the_pairs(
 ) -> None:
     monkeypatch.setattr("maxmargin.models.multiclass.MANY", 10)
     monkeypatch.setattr("maxmargin.models.multiclass.count_cores", lambda: 2)
+    monkeypatch.setattr("maxmargin.kernels.classes.FEW", 0)
     gram, members, _ = draw("wide")
     code = np.empty(gram.n, dtype=np.intp)
     for c, own in enumerate(members):

@@ -72,8 +72,6 @@ class PairGrams:
 
 def share_classes(gram: Gram, members: Sequence[IntVector], sizes: Sizes) -> PairGrams:
     """Whatever pairs of these classes can have in common."""
-    if len(members) > 2 and isinstance(gram, VectorGram) and gram.n <= FEW:
-        return PairGrams(_all_of(gram), members)
     counts = sorted(map(len, members))
     is_plain = not isinstance(gram, VectorGram) or isinstance(gram.kernel, Linear)
     if is_plain or len(members) < 3 or sum(counts[-2:]) < sizes.fewest:
@@ -85,8 +83,10 @@ def share_classes(gram: Gram, members: Sequence[IntVector], sizes: Sizes) -> Pai
     return BlockGrams(gram, members, sizes)
 
 
-def _all_of(gram: VectorGram) -> MatrixGram:
-    """K of a small set, computed once."""
+def computed_once(gram: Gram) -> Gram:
+    """All of K, if the samples are few."""
+    if not isinstance(gram, VectorGram) or gram.n > FEW:
+        return gram
     K = np.empty((gram.n, gram.n))
     gram.kernel.fill(gram.rows, gram.rows, K, (0, 0))
     return MatrixGram(K, gram.bound())

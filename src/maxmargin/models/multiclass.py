@@ -12,7 +12,7 @@ import numpy as np
 
 from maxmargin._threads import count_cores, run_all
 from maxmargin.data.labels import Labels, pairs_of
-from maxmargin.kernels.classes import PairGrams, Sizes, share_classes
+from maxmargin.kernels.classes import PairGrams, Sizes, computed_once, share_classes
 from maxmargin.kernels.gram import Gram
 from maxmargin.models.machine import Machine
 from maxmargin.solvers.grow import SQUARE_SHARE
@@ -51,6 +51,8 @@ def share_between_pairs(
     `options` are those of a pair that shares nothing. Who shares gives up memory for
     it, but never what a pair needs for its own square.
     """
+    if labels.n_classes > 2:
+        gram = computed_once(gram)
     members = [np.flatnonzero(labels.code == c) for c in range(labels.n_classes)]
     n_at_once = min(len(labels.pairs()), count_cores())
     total, counts = n_at_once * options.cache_bytes, sorted(map(len, members))

@@ -62,13 +62,19 @@ class Engine:
             self.order = _folds_in_a_row(len(samples), task.folds)
             self._sort()
         n_shared, n_each = VALUE_BYTES * len(samples) ** 2, _bytes(self.task)
+        n_squares = n_threads * ITEM_BYTES * _n_largest(self.task) ** 2
+        if n_shared + n_each + n_squares <= options.cache_bytes:
+            n_shared += n_squares
+        else:
+            n_squares = 0
         self.n_alive = int((options.cache_bytes - n_shared) // n_each)
         self.has_spare = self.n_alive > n_kept
         pays = n_kept > 0 or _pays_once(self.samples)
         self.is_held = self.is_given or (pays and self.n_alive >= 1)
         self.n_alive = int(np.clip(self.n_alive, 1, max(n_kept, 1)))
         if self.is_held:
-            n_bytes = int(ITEM_BYTES * MOST_SPARE / SQUARE_SHARE)
+            n_bytes = max(ITEM_BYTES * MOST_SPARE, n_squares // n_threads)
+            n_bytes = int(np.ceil(n_bytes / SQUARE_SHARE))
         else:
             n_bytes = options.cache_bytes // count_cores()
         self.options = replace(options, cache_bytes=n_bytes)
@@ -195,6 +201,13 @@ def _folds_in_a_row(n: int, folds: list[FoldTask]) -> IntVector:
     order = np.concatenate([fold.outside for fold in folds])
     is_partition = np.array_equal(np.sort(order), np.arange(n))
     return order if is_partition else np.arange(n)
+
+
+def _n_largest(task: Task) -> int:
+    """Samples of the largest problem."""
+    if not isinstance(task.target, Labels):
+        return len(task.target)
+    return int(np.sort(np.bincount(task.target.code))[-2:].sum())
 
 
 def _bytes(task: Task) -> int:

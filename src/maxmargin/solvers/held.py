@@ -21,7 +21,13 @@ from maxmargin.problems.dual import DualProblem, group_levels, kkt_violation
 from maxmargin.solvers.descent import solve_smo
 from maxmargin.solvers.free_set import Leaps
 from maxmargin.solvers.gradient import check_finite, weight_of
-from maxmargin.solvers.grow import FEWEST_MEMBERS, INNER_TOL, LOOK_EVERY, grow
+from maxmargin.solvers.grow import (
+    FEWEST_MEMBERS,
+    INNER_TOL,
+    LOOK_EVERY,
+    SQUARE_SHARE,
+    grow,
+)
 from maxmargin.solvers.pace import Pace
 from maxmargin.solvers.result import Options, Status, WorkingSet
 from maxmargin.solvers.rounds import (
@@ -36,6 +42,7 @@ from maxmargin.solvers.work import Work, gather_work
 from maxmargin.typing import FloatVector, IntVector
 
 MOST_MEMBERS = int(MOST_SPARE**0.5)  # their square is memory that is passed on
+ITEM_BYTES = 4  # of a float32
 PATIENCE = 50  # calls without progress: then float32 is not enough
 
 
@@ -131,6 +138,17 @@ class Rounds:
         """Somebody else may have the memory."""
         pass_on(self.square)
 
+    def _enlarge(self, pace: Pace) -> bool:
+        """A square for all, if there is memory; free variables will join first."""
+        n = len(self.diagonal)
+        most = SQUARE_SHARE * pace.options.cache_bytes / ITEM_BYTES
+        if len(self.square) == n or n**2 > most:
+            return False
+        self.leave()
+        self.square = promised_square(n)
+        self.crew = make_crew(n, self.square)
+        return True
+
     def solve(self, problem: DualProblem, pace: Pace, image: FloatVector) -> Ended:
         """From the start, of which `image` is K times it; slopes as exact as rows."""
         grad = image + problem.linear
@@ -163,8 +181,9 @@ class Rounds:
                 return violation, Status.CONVERGED
             n_vain = 0 if violation < least else n_vain + 1
             least = min(least, violation)
-            if n_vain > PATIENCE or not has_room(crew):
+            if n_vain > PATIENCE or not (has_room(crew) or self._enlarge(pace)):
                 return violation, None
+            crew = self.crew
             limit = pace.limit()
             if limit is not None:
                 return violation, limit
