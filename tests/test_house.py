@@ -135,7 +135,7 @@ def test_public_names_can_be_imported(name: str) -> None:
 
 def test_unknown_names_are_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="no attribute 'LinearThing'"):
-        maxmargin.LinearThing  # noqa: B018
+        maxmargin.LinearThing  # noqa: B018  the look itself fails
 
 
 def test_version_is_one_number() -> None:

@@ -25,7 +25,7 @@ REASON = "the real packages could not be built or installed: nothing to agree wi
 pytest.importorskip("libsvm.svmutil", reason=REASON, exc_type=Exception)
 pytest.importorskip("liblinear.liblinear", reason=REASON, exc_type=Exception)
 
-from peer_models import (  # noqa: E402
+from peer_models import (  # noqa: E402  needs both peers
     ask_liblinear,
     ask_libsvm,
     train_liblinear,

@@ -10,7 +10,7 @@ from datasets import load
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.experimental import enable_halving_search_cv  # noqa: F401
+from sklearn.experimental import enable_halving_search_cv  # noqa: F401  its import enables it
 from sklearn.metrics import make_scorer
 from sklearn.model_selection import (
     GridSearchCV,

@@ -114,7 +114,8 @@ def test_shared_pairs_lead_to_the_same_kernel(kernel: Kernel) -> None:
     rows = as_rows(np.random.default_rng(0).normal(size=(300, 5)) + 3.0)
     everything = np.arange(300)
 
-    K = SharedPairs([kernel, kernel._replace(gamma=0.1)], rows, 1).matrix(kernel)
+    shared = SharedPairs([kernel, kernel._replace(gamma=0.1)], rows, 1)
+    K = shared.fill(kernel, np.empty((300, 300)))
 
     expected = gram_block(VectorGram(kernel, rows), everything, everything)
     assert np.allclose(K, expected, rtol=1e-9, atol=1e-12)
@@ -123,7 +124,7 @@ def test_shared_pairs_lead_to_the_same_kernel(kernel: Kernel) -> None:
 def test_the_linear_kernel_is_shared_too() -> None:
     X = np.random.default_rng(0).normal(size=(30, 5))
 
-    K = SharedPairs([Linear()], as_rows(X), 1).matrix(Linear())
+    K = SharedPairs([Linear()], as_rows(X), 1).fill(Linear(), np.empty((30, 30)))
 
     assert np.allclose(K, X @ X.T)
 

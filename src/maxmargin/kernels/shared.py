@@ -60,12 +60,8 @@ class SharedPairs:
             turn = partial(_turn_to_distances, self.pairs, rows.squared_norms())
             self._each(turn)
 
-    def matrix(self, kernel: Kernel) -> FloatMatrix:
-        """K in float64."""
-        return self.fill(kernel, np.empty_like(self.pairs))
-
     def fill(self, kernel: Kernel, room: FloatMatrix) -> FloatMatrix:
-        """K, written over what was there."""
+        """K in float64, written over what was there."""
         self._each(partial(_fill_kernel, kernel, self.pairs, room))
         return room
 

@@ -139,6 +139,7 @@ def dual_objective(problem: DualProblem, beta: FloatVector, grad: FloatVector) -
     return float(0.5 * beta @ (grad + problem.linear) + problem.kink @ np.abs(beta))
 
 
+@jit
 def dual_gap(
     problem: DualProblem,
     beta: FloatVector,
@@ -148,21 +149,10 @@ def dual_gap(
 ) -> float:
     """Primal minus dual objective at these multipliers; zero at the optimum only.
 
-    An infinite box makes the primal infinite as soon as a margin is missed by more
-    than `slack`; smaller misses there are counted as none.
+    What the variables spend, less the least that each could spend by itself. An
+    infinite box makes the primal infinite as soon as a margin is missed by more than
+    `slack`; smaller misses there are counted as none.
     """
-    return float(max(_sum_of_gaps(problem, beta, grad, levels, slack), 0.0))
-
-
-@jit
-def _sum_of_gaps(
-    problem: DualProblem,
-    beta: FloatVector,
-    grad: FloatVector,
-    levels: FloatVector,
-    slack: float,
-) -> float:
-    """What the variables spend, less the least that each could spend by itself."""
     kink, lower, upper = problem.kink, problem.lower, problem.upper
     group, total = problem.group, 0.0
     for k in range(len(beta)):
@@ -172,7 +162,7 @@ def _sum_of_gaps(
         up = _least(slope + kink[k], upper[k], slack)
         down = _least(kink[k] - slope, -lower[k], slack)
         total += slope * beta[k] + kink[k] * abs(beta[k]) - min(up, down)
-    return total
+    return max(total, 0.0)
 
 
 @jit

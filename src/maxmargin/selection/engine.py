@@ -11,6 +11,7 @@ import numpy as np
 from maxmargin._threads import count_cores, one_blas_thread, run_all
 from maxmargin.data.labels import Labels
 from maxmargin.data.rows import Rows
+from maxmargin.kernels.arena import ITEM_BYTES
 from maxmargin.kernels.functions import Kernel
 from maxmargin.kernels.held import HeldGram
 from maxmargin.kernels.memory import MOST_SPARE, Rooms, forget_spares
@@ -29,7 +30,6 @@ from maxmargin.solvers import Options
 from maxmargin.solvers.grow import SQUARE_SHARE
 from maxmargin.typing import FloatMatrix, IntVector
 
-ITEM_BYTES = 4  # of a float32
 VALUE_BYTES = 8  # of a float64
 FEW = 2000  # samples: all of K is soon computed
 WIDE = 256  # stored values in a row: then every row of K is dear

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from maxmargin._threads import raise_if_stopped
+from maxmargin.kernels.arena import ITEM_BYTES
 from maxmargin.kernels.held import HeldGram, HeldRows
 from maxmargin.kernels.memory import MOST_SPARE, pass_on, promised_square
 from maxmargin.kernels.panel_rows import PanelRows
@@ -42,7 +43,6 @@ from maxmargin.solvers.work import Work, gather_work
 from maxmargin.typing import FloatVector, IntVector
 
 MOST_MEMBERS = int(MOST_SPARE**0.5)  # their square is memory that is passed on
-ITEM_BYTES = 4  # of a float32
 PATIENCE = 50  # calls without progress: then float32 is not enough
 
 
@@ -63,7 +63,6 @@ class Ended(NamedTuple):
 
     beta: FloatVector
     grad: FloatVector
-    violation: float
     status: Status | None
 
 
@@ -85,8 +84,8 @@ def solve_held(
         start = problem._replace(start=ended.beta)
         found = solve_smo(start, gram, options, pace)
         grad = _image(problem, gram, found.beta)[problem.row] + problem.linear
-        ended = Ended(found.beta, grad, found.violation, found.status)
-    beta, grad, _, status = ended
+        ended = Ended(found.beta, grad, found.status)
+    beta, grad, status = ended
     assert status is not None, "the last solver has to say how it ended"
     level = group_levels(problem, beta, grad)
     violation = kkt_violation(problem, beta, grad)
@@ -105,7 +104,7 @@ def _solve_by_growing(
 ) -> Ended:
     """A larger working set, and one that knows several groups."""
     grown = grow(problem, gram, pace.options, pace, image)
-    return Ended(grown.beta, grown.grad, grown.violation, grown.status)
+    return Ended(grown.beta, grown.grad, grown.status)
 
 
 def _solve_in_rounds(
@@ -156,17 +155,14 @@ class Rounds:
         everybody = np.arange(len(grad))
         work = gather_work(problem, everybody, problem.start, grad, self.diagonal)
         leaps = Leaps(not problem.is_free_of_equalities, pace.is_stopped)
-        violation, status = self._until_tol(work, leaps, pace)
-        return Ended(work.beta, work.grad, violation, status)
+        return Ended(work.beta, work.grad, self._until_tol(work, leaps, pace))
 
     def add_rows(self, rows: IntVector, weight: FloatVector, out: FloatVector) -> None:
         """out += the weighted sum of these rows."""
         padded = np.concatenate((weight, np.zeros(STRIP)))
         add_sum(self.values, rows, padded, out)
 
-    def _until_tol(
-        self, work: Work, leaps: Leaps, pace: Pace
-    ) -> tuple[float, Status | None]:
+    def _until_tol(self, work: Work, leaps: Leaps, pace: Pace) -> Status | None:
         tol, crew = pace.options.tol, self.crew
         is_second = pace.options.working_set is WorkingSet.SECOND_ORDER
         least, n_vain = np.inf, 0
@@ -178,15 +174,15 @@ class Rounds:
             made, violation = rounds_until(work, crew, self.values, no_source(), how)
             pace.n_iter += made
             if violation <= tol:
-                return violation, Status.CONVERGED
+                return Status.CONVERGED
             n_vain = 0 if violation < least else n_vain + 1
             least = min(least, violation)
             if n_vain > PATIENCE or not (has_room(crew) or self._enlarge(pace)):
-                return violation, None
+                return None
             crew = self.crew
             limit = pace.limit()
             if limit is not None:
-                return violation, limit
+                return limit
             leaps.effort += made * int(crew.n[0])
             free = leaps.who(work)
             if free is not None:

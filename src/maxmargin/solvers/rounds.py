@@ -12,6 +12,7 @@ import numpy as np
 
 from maxmargin._jit import jit
 from maxmargin.kernels.cache import RowCache, hold_all
+from maxmargin.kernels.held import take_block
 from maxmargin.kernels.panel_rows import PanelRows
 from maxmargin.kernels.panels import (
     PANEL,
@@ -239,7 +240,9 @@ def _extend(crew: Crew, first: int, values: Values) -> None:
         return
     crew.n_computed[0] += n - first
     if len(values.K):
-        _copy_square(values.K, crew.members[:n], first, square)
+        new_rows = square[first:n]
+        take_block(values.K, crew.members[first:n], crew.members[:n], new_rows)
+        copy_turned(new_rows, (0, n - first), (0, first), square, (0, first))
         return
     panels, twice = (values.panels, values.exponents), values.twice
     new = _packed(panels, crew.members[first:n], STRIP)
@@ -255,18 +258,6 @@ def _extend(crew: Crew, first: int, values: Values) -> None:
             copy_part(room, (height, width), square, (top, left))
             columns = 0, min(width, first - left)
             copy_turned(room, (0, height), columns, square, (left, top))
-
-
-@jit
-def _copy_square(
-    K: KernelMatrix, members: IntVector, first: int, square: KernelMatrix
-) -> None:
-    n = len(members)
-    for i in range(first, n):
-        source, target = K[members[i]], square[i]
-        for j in range(n):
-            target[j] = source[members[j]]
-    copy_turned(square[first:n], (0, n - first), (0, first), square, (0, first))
 
 
 @jit
