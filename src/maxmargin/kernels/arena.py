@@ -15,6 +15,7 @@ from maxmargin.kernels.gram import Gram, gram_block
 from maxmargin.kernels.panel_rows import PanelRows
 from maxmargin.kernels.single import ROUNDING
 from maxmargin.kernels.sums import add_rows
+from maxmargin.kernels.turning import copy_turned
 from maxmargin.typing import FloatVector, IntVector, KernelMatrix
 
 SPAN = 4096  # columns summed at a time: their sums stay in the first-level cache
@@ -66,6 +67,15 @@ class Arena:
         wanted, place = np.unique(columns, return_inverse=True)
         values = gram_block(self.gram, rows, wanted, np.float32)
         return np.take(values, place, axis=1, out=out)
+
+    def extend(self, rows: IntVector, n: int, square: KernelMatrix) -> None:
+        """K between these rows, of which the first n have met already."""
+        if self.single is not None:
+            self.single.extend(rows, n, square)
+            return
+        m = len(rows)
+        square[n:m, :m] = self.block(rows[n:], rows)
+        copy_turned(square, (n, m), (0, n), square, (0, n))
 
     def fill_square(self, out: KernelMatrix) -> None:
         """All of K."""

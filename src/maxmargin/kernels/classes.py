@@ -21,13 +21,14 @@ from maxmargin.kernels.gram import (
     MatrixGram,
     SingleKernel,
     VectorGram,
-    fill_tiles,
+    sum_blocks,
 )
 from maxmargin.kernels.once import Once
 from maxmargin.kernels.pair_panels import ClassPanels, PairPanels, join_rows
 from maxmargin.kernels.panel_rows import WIDEST, pack_rows
 from maxmargin.kernels.single import is_mild
 from maxmargin.kernels.source import RowSource
+from maxmargin.kernels.tiles import fill_tiles, sum_rows
 from maxmargin.kernels.turning import copy_turned
 from maxmargin.typing import FloatMatrix, FloatVector, IntVector, KernelMatrix
 
@@ -251,6 +252,12 @@ class PairGram:
         own = self.rows.take(self.index[rows])
         fill_tiles(self.kernel, own, self._others(columns), out, self.n_threads)
 
+    def sums(
+        self, rows: IntVector, weight: FloatVector, columns: IntVector
+    ) -> FloatVector:
+        here, there = self.index[rows], self.index[columns]
+        return sum_rows(self.kernel, self.rows, here, weight, there, self.n_threads)
+
     def _others(self, columns: IntVector) -> Rows:
         everything = len(columns) == self.n and columns[0] == 0
         return self._own() if everything else self.rows.take(self.index[columns])
@@ -308,10 +315,15 @@ class BlockGram(PairGram):
         out[below, :split] = between.T[np.ix_(rows[below] - n, left)]
         out[below, split:] = second[np.ix_(rows[below] - n, right)]
 
-    def image(self, weight: FloatVector) -> FloatVector:
-        """K @ weight."""
+    def sums(
+        self, rows: IntVector, weight: FloatVector, columns: IntVector
+    ) -> FloatVector:
+        if not (self.is_held and len(columns) == self.n):
+            return sum_blocks(self, rows, weight, columns)
         first, second, between = self._between()
-        a, b = weight[: len(first)], weight[len(first) :]
+        full = np.zeros(self.n)
+        full[rows] = weight
+        a, b = full[: len(first)], full[len(first) :]
         return np.concatenate((first @ a + between @ b, a @ between + second @ b))
 
 

@@ -2,13 +2,12 @@
 
 import threading
 from collections.abc import Callable
-from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import DTypeLike
 
-from maxmargin._threads import raise_if_stopped, run_all
+from maxmargin._threads import raise_if_stopped
 from maxmargin.data.rows import DenseRows, Rows, densify_if_better
 from maxmargin.errors import InvalidInput
 from maxmargin.kernels.functions import RBF, Kernel, centring, suited_to
@@ -23,10 +22,10 @@ from maxmargin.kernels.source import (
     make_source,
     no_source,
 )
+from maxmargin.kernels.tiles import fill_tiles, sum_rows
 from maxmargin.typing import FloatMatrix, FloatVector, IntVector, KernelMatrix
 
-TILE_ROWS = 64
-TILE_ENTRIES = 1 << 16  # a tile of float64 nearly fits the second-level cache
+BLOCK_ENTRIES = 1 << 22  # kernel values summed at once: 32 MB
 SOURCE_VALUES = 1 << 18  # 2 MB of samples: beyond, blocks of rows by BLAS are faster
 SYMMETRY_ROWS = 256  # compared at a time
 ASYMMETRY = 1e-5  # of the largest value: more than rounding, in float32 too
@@ -53,6 +52,11 @@ class Gram(Protocol):
     def fill(self, rows: IntVector, columns: IntVector, out: KernelMatrix) -> None:
         """Write K_ij for these rows and columns, computed in float64."""
 
+    def sums(
+        self, rows: IntVector, weight: FloatVector, columns: IntVector
+    ) -> FloatVector:
+        """The weighted sum of these rows in some columns, in float64."""
+
     def source(self, columns: IntVector) -> RowSource:
         """What compiled code needs to compute rows over these columns, if it can."""
 
@@ -69,6 +73,18 @@ def gram_block(
     """K_ij for these rows and columns, as a new matrix."""
     out = np.empty((len(rows), len(columns)), dtype=dtype)
     gram.fill(rows, columns, out)
+    return out
+
+
+def sum_blocks(
+    gram: Gram, rows: IntVector, weight: FloatVector, columns: IntVector
+) -> FloatVector:
+    """The weighted sum of rows, some of which are written out at a time."""
+    out = np.zeros(len(columns))
+    step = max(1, BLOCK_ENTRIES // max(len(columns), 1))
+    for first in range(0, len(rows), step):
+        part = slice(first, first + step)
+        out += weight[part] @ gram_block(gram, rows[part], columns)
     return out
 
 
@@ -94,6 +110,11 @@ class VectorGram:
         everything = len(columns) == self.n and columns[0] == 0
         others = self.rows if everything else self.rows.take(columns)
         fill_tiles(self.kernel, self.rows.take(rows), others, out, self.n_threads)
+
+    def sums(
+        self, rows: IntVector, weight: FloatVector, columns: IntVector
+    ) -> FloatVector:
+        return sum_rows(self.kernel, self.rows, rows, weight, columns, self.n_threads)
 
     def source(self, columns: IntVector) -> RowSource:
         """What compiled code needs to compute rows over these columns by itself."""
@@ -131,32 +152,6 @@ class VectorGram:
         return VectorGram(self.kernel, self.rows.take(index), n_threads=1)
 
 
-def fill_tiles(
-    kernel: Kernel, a: Rows, b: Rows, out: KernelMatrix, n_threads: int
-) -> None:
-    """The kernel between all rows of a and b, tile by tile."""
-    height = max(min(len(a), TILE_ROWS), 1)
-    width = TILE_ENTRIES // height
-    if len(a) <= height and len(b) <= width:
-        kernel.fill(a, b, out, (0, 0))
-        return
-    tiles = [
-        partial(
-            _fill_tile, kernel, a, b, out, slice(i, i + height), slice(j, j + width)
-        )
-        for i in range(0, len(a), height)
-        for j in range(0, len(b), width)
-    ]
-    run_all(tiles, n_threads)
-
-
-def _fill_tile(
-    kernel: Kernel, a: Rows, b: Rows, out: KernelMatrix, here: slice, there: slice
-) -> None:
-    raise_if_stopped()
-    kernel.fill(a.take(here), b.take(there), out, (here.start, there.start))
-
-
 class MatrixGram:
     """K given as a square matrix."""
 
@@ -174,6 +169,11 @@ class MatrixGram:
     def fill(self, rows: IntVector, columns: IntVector, out: KernelMatrix) -> None:
         whole_rows = len(columns) == self.n and columns[0] == 0
         out[...] = self.K[rows] if whole_rows else self.K[np.ix_(rows, columns)]
+
+    def sums(
+        self, rows: IntVector, weight: FloatVector, columns: IntVector
+    ) -> FloatVector:
+        return sum_blocks(self, rows, weight, columns)
 
     def source(self, columns: IntVector) -> RowSource:
         return no_source()
@@ -231,6 +231,11 @@ class RowsGram:
             block = take_samples(self.X, self.index[rows[part]])
             K = call_kernel(self.function, block, self.X)
             out[part] = K[:, self.index[columns]]
+
+    def sums(
+        self, rows: IntVector, weight: FloatVector, columns: IntVector
+    ) -> FloatVector:
+        return sum_blocks(self, rows, weight, columns)
 
     def source(self, columns: IntVector) -> RowSource:
         return no_source()

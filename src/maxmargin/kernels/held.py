@@ -11,6 +11,7 @@ import numpy as np
 from maxmargin._jit import jit
 from maxmargin.kernels.source import RowSource, no_source
 from maxmargin.kernels.sums import add_rows
+from maxmargin.kernels.turning import copy_turned
 from maxmargin.typing import FloatMatrix, FloatVector, IntVector, KernelMatrix
 
 
@@ -32,6 +33,12 @@ class HeldRows:
             out[...] = self.K[rows]
         else:
             take_block(self.K, rows, columns, out)
+
+    def extend(self, rows: IntVector, n: int, square: KernelMatrix) -> None:
+        """K between these rows, of which the first n have met already."""
+        m = len(rows)
+        take_block(self.K, rows[n:], rows, square[n:m])
+        copy_turned(square, (n, m), (0, n), square, (0, n))
 
     def fill_square(self, out: KernelMatrix) -> None:
         """All of K."""
@@ -68,6 +75,13 @@ class HeldGram:
         out = np.zeros(self.n)
         add_rows(self.K, support, weight[support], (0, self.n), out)
         return out
+
+    def sums(
+        self, rows: IntVector, weight: FloatVector, columns: IntVector
+    ) -> FloatVector:
+        out = np.zeros(self.n)
+        add_rows(self.K, rows, weight, (0, self.n), out)
+        return out[columns]
 
     def source(self, columns: IntVector) -> RowSource:
         return no_source()

@@ -17,6 +17,7 @@ from maxmargin.typing import FloatMatrix, KernelMatrix
 NO_HUGE_PAGES = getattr(mmap, "MADV_NOHUGEPAGE", None)  # Linux has it
 ITEM = np.dtype(np.float32)
 MOST_SPARE = 1 << 23  # values of a square that is passed on, which fits all: 32 MB
+SPARE_SIDE = int(MOST_SPARE**0.5)
 
 _spare: deque[KernelMatrix] = deque()  # flat, all of them as long: any will do
 

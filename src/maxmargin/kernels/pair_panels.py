@@ -11,8 +11,9 @@ import numpy as np
 
 from maxmargin._threads import raise_if_stopped
 from maxmargin.kernels.once import Once
+from maxmargin.kernels.panel_code import STRIP
 from maxmargin.kernels.panel_rows import PanelRows, tiles
-from maxmargin.kernels.panels import PANEL, STRIP, join_panels, room_for, store_values
+from maxmargin.kernels.panels import PANEL, join_panels, room_for, store_values
 from maxmargin.kernels.single import Singles
 from maxmargin.kernels.turning import copy_turned
 from maxmargin.typing import FloatVector, IntVector
@@ -58,6 +59,10 @@ class PairPanels:
     def fill(self, rows: IntVector, columns: IntVector | None, out: Singles) -> None:
         """K between these rows and columns; None is all columns."""
         self.joined().fill(rows, columns, out)
+
+    def extend(self, rows: IntVector, n: int, square: Singles) -> None:
+        """K between these rows, of which the first n have met already."""
+        self.joined().extend(rows, n, square)
 
     def add_rows(self, rows: IntVector, weight: FloatVector, out: FloatVector) -> None:
         """out += the weighted sum of these rows, none of which is ever written out."""

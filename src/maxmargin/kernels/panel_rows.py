@@ -11,9 +11,9 @@ import numpy as np
 from maxmargin._threads import raise_if_stopped, run_all
 from maxmargin.data.rows import DenseRows
 from maxmargin.kernels.functions import RBF
+from maxmargin.kernels.panel_code import STRIP
 from maxmargin.kernels.panels import (
     PANEL,
-    STRIP,
     Pair,
     Side,
     add_values,
@@ -92,6 +92,32 @@ class PanelRows:
     ) -> None:
         raise_if_stopped()
         store_values(strips, panels, self.twice, out, spans, ((0, 0), out.shape))
+
+    def extend(self, rows: IntVector, n: int, square: Singles) -> None:
+        """K between these rows, of which the first n have met already."""
+        strips, panels = self._take(rows[n:], STRIP), self._take(rows, PANEL)
+        shape = len(rows) - n, len(rows)
+        tasks = [
+            partial(self._extend, strips, panels, square, spans, ((n, 0), shape))
+            for spans in tiles(shape)
+        ]
+        run_all(tasks, self.n_threads)
+
+    def _extend(
+        self,
+        strips: Side,
+        panels: Side,
+        square: Singles,
+        spans: tuple[Pair, Pair],
+        block: tuple[Pair, Pair],
+    ) -> None:
+        raise_if_stopped()
+        store_values(strips, panels, self.twice, square, spans, block)
+        (n, _), (_, n_all) = block
+        rows = n + spans[0][0] * STRIP, min(n + spans[0][1] * STRIP, n_all)
+        columns = spans[1][0] * PANEL, min(spans[1][1] * PANEL, n)
+        if columns[0] < columns[1]:
+            copy_turned(square, rows, columns, square, (columns[0], rows[0]))
 
     def fill_square(self, out: Singles) -> None:
         """K between all rows; of long rows, half is computed and the rest copied."""

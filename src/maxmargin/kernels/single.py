@@ -93,6 +93,26 @@ class SingleRows:
         ]
         run_all(tasks, self.n_threads)
 
+    def extend(self, rows: IntVector, n: int, square: Singles) -> None:
+        """K between these rows, of which the first n have met already."""
+        own, others = self._take(rows[n:]), self._take(rows)
+        tasks = [
+            partial(self._extend, own, others, square, n, (i, j))
+            for j in range(0, len(rows), TILE_COLUMNS)
+            for i in range(0, len(rows) - n, TILE_ROWS)
+        ]
+        run_all(tasks, self.n_threads)
+
+    def _extend(
+        self, own: Side, others: Side, square: Singles, n: int, corner: tuple[int, int]
+    ) -> None:
+        i, j = corner
+        self._fill_tile(own, others, square, corner, n)
+        rows = n + i, min(n + i + TILE_ROWS, n + len(own[0]))
+        columns = j, min(j + TILE_COLUMNS, n)
+        if columns[0] < columns[1]:
+            copy_turned(square, rows, columns, square, (j, n + i))
+
     def fill_square(self, out: Singles) -> None:
         """K between all rows; of long rows, half is computed and the rest copied."""
         n = len(self.rows)
@@ -138,15 +158,22 @@ class SingleRows:
             add_rows(tile, np.arange(len(tile)), weight[here], (0, width), near)
 
     def _fill_tile(
-        self, own: Side, others: Side, out: Singles, corner: tuple[int, int]
+        self,
+        own: Side,
+        others: Side,
+        out: Singles,
+        corner: tuple[int, int],
+        top: int = 0,
     ) -> None:
+        """A tile at a corner of the rows from `top` on."""
         raise_if_stopped()
         i, j = corner
         here, there = slice(i, i + TILE_ROWS), slice(j, j + TILE_COLUMNS)
         a, b = own[0].take(here), others[0].take(there)
         dots = _rooms.give((len(a), len(b)))
         a.dots(b, out=dots)
-        _fill(dots, (own[1][here], others[1][there]), self.twice, out, corner)
+        exponents = own[1][here], others[1][there]
+        _fill(dots, exponents, self.twice, out, (top + i, j))
 
 
 def value_errors(exponents: FloatVector, n_terms: float) -> FloatVector:

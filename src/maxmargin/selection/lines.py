@@ -31,7 +31,7 @@ from maxmargin.selection.formulations import (
     Start,
 )
 from maxmargin.solvers import Options, Status, solve
-from maxmargin.solvers.gradient import image_of, weight_of
+from maxmargin.solvers.gradient import weight_of
 from maxmargin.solvers.held import HeldSolution, solve_held
 from maxmargin.typing import FloatMatrix, FloatVector, IntVector
 
@@ -135,9 +135,7 @@ class ComputedSource:
     def sums(
         self, rows: IntVector, weight: FloatVector, columns: IntVector
     ) -> FloatVector:
-        full = np.zeros(self.gram.n)
-        full[rows] = weight
-        return image_of(self.gram, full, rows, np.sort(columns))
+        return self.gram.sums(rows, weight, np.sort(columns))
 
 
 class Line:

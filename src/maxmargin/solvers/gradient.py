@@ -11,9 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from maxmargin.errors import InvalidInput
-from maxmargin.kernels.classes import BlockGram
-from maxmargin.kernels.gram import Gram, gram_block
-from maxmargin.kernels.held import HeldGram
+from maxmargin.kernels.gram import Gram
 from maxmargin.problems.dual import (
     DualProblem,
     dual_gap,
@@ -22,9 +20,7 @@ from maxmargin.problems.dual import (
     kkt_violation,
 )
 from maxmargin.solvers.result import Solution, Status
-from maxmargin.typing import FloatVector, IntVector
-
-BLOCK_ENTRIES = 1 << 22  # kernel values held at once: 32 MB
+from maxmargin.typing import FloatVector
 
 
 class Point(NamedTuple):
@@ -86,8 +82,8 @@ class RunningGradient:
             self.weight, self.image = np.zeros(self.gram.n), np.zeros(self.gram.n)
             changed = np.flatnonzero(weight)
         everything = np.arange(self.gram.n)
-        change = weight - self.weight
-        self.image = self.image + image_of(self.gram, change, changed, everything)
+        change = (weight - self.weight)[changed]
+        self.image = self.image + self.gram.sums(changed, change, everything)
         self.weight = weight
         grad: FloatVector = self.image[self.problem.row] + self.problem.linear
         check_finite(grad)
@@ -107,22 +103,6 @@ class RunningGradient:
 def weight_of(problem: DualProblem, beta: FloatVector, n: int) -> FloatVector:
     """beta summed per Gram row."""
     return np.bincount(problem.row, beta, minlength=n).astype(np.float64, copy=False)
-
-
-def image_of(
-    gram: Gram, weight: FloatVector, support: IntVector, columns: IntVector
-) -> FloatVector:
-    """K @ weight in these columns, from the rows where weight is not 0; float64."""
-    if isinstance(gram, HeldGram) and len(columns) == gram.n:
-        return gram.image(weight, support)
-    if isinstance(gram, BlockGram) and gram.is_held and len(columns) == gram.n:
-        return gram.image(weight)
-    image = np.zeros(len(columns))
-    step = max(1, BLOCK_ENTRIES // max(len(columns), 1))
-    for first in range(0, len(support), step):
-        part = support[first : first + step]
-        image += weight[part] @ gram_block(gram, part, columns)
-    return image
 
 
 def check_finite(values: FloatVector) -> None:

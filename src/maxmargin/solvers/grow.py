@@ -35,7 +35,7 @@ from maxmargin.problems.dual import (
 from maxmargin.solvers.coordinates import epoch_of
 from maxmargin.solvers.free_set import Leaps
 from maxmargin.solvers.front import Front
-from maxmargin.solvers.gradient import Point, RunningGradient, image_of, weight_of
+from maxmargin.solvers.gradient import Point, RunningGradient, weight_of
 from maxmargin.solvers.pace import Pace
 from maxmargin.solvers.pairs import CONVERGED
 from maxmargin.solvers.result import Options, Status, WorkingSet
@@ -54,7 +54,8 @@ from maxmargin.typing import FloatVector, IntVector
 WHOLE = 2000  # variables that are all members from the start
 QUICK = 3000  # variables whose rounds are made in compiled code
 FEWEST_NEW, MOST_NEW = 128, 2048  # members in a round
-NEW_SHARE = 32  # of the variables at a time, within the two limits
+NEW_SHARE = 32  # of the variables at first, within limits
+MOST_FIRST = 512
 GONE_SHARE = 0.15  # of the members at rest: fewer are not worth moving memory for
 LOOSE_INNER = 0.3  # of the violation: how far a dear round goes; a cheap one, INNER
 LOOK_EVERY = 4  # moves of a member, before leaps are thought of
@@ -65,7 +66,7 @@ NEAR = 10.0  # times tol: slopes that have drifted are computed afresh, here
 DRIFT = 1.0  # times tol, of an error that adds up at random
 MOST_SETTLES = 4  # float64 corrections, after which float32 is not enough
 EXPONENTIAL = 20  # what it costs, in products
-CHEAP = 1e7  # products: a millisecond
+CHEAP = 1e6  # products: a tenth of a millisecond
 EXACT_SHARE = 0.5  # of the variables in doubt: then all of them are computed afresh
 
 
@@ -131,9 +132,11 @@ class Growth:
         self.panels = None
         if has_room and n <= QUICK and problem.n_groups <= 1:
             self.panels = self.arena.short_rows()
+        if (self.panels is not None or self.is_whole) and n > len(self.square.values):
+            self.square.make_room()
         if self.panels is not None:
             self.crew = make_crew(n, self.square.values)
-        self.n_new = int(np.clip(n // NEW_SHARE, FEWEST_NEW, MOST_NEW // 2))
+        self.n_new = int(np.clip(n // NEW_SHARE, FEWEST_NEW, MOST_FIRST))
         self.n_settles = 0
         self.epoch = epoch_of(problem)
         self.leaps = Leaps(not problem.is_free_of_equalities, pace.is_stopped)
@@ -223,7 +226,7 @@ class Growth:
             return False
         n_gone = len(members) - int(np.count_nonzero(is_kept))
         if len(members) > room or n_gone > GONE_SHARE * len(members):
-            square.keep(is_kept)
+            square.keep(is_kept, self.arena.n_threads)
         is_out = np.ones(len(self.beta), dtype=bool)
         is_out[square.members] = False
         new = front.worst(right, left, self.order[is_out[self.order]], self.n_new)
@@ -347,7 +350,8 @@ class Growth:
             return self._compute_all()
         rows = np.unique(self.problem.row[in_doubt])
         weight = weight_of(self.problem, self.beta, self.gram.n)
-        self.image[rows] = image_of(self.gram, weight, np.flatnonzero(weight), rows)
+        moved = np.flatnonzero(weight)
+        self.image[rows] = self.gram.sums(moved, weight[moved], rows)
         return kkt_violation(self.problem, self.beta, self.grad)
 
     def _errors(self) -> FloatVector:

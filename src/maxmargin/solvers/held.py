@@ -15,8 +15,8 @@ from maxmargin._threads import raise_if_stopped
 from maxmargin.kernels.arena import ITEM_BYTES
 from maxmargin.kernels.held import HeldGram, HeldRows
 from maxmargin.kernels.memory import MOST_SPARE, pass_on, promised_square
+from maxmargin.kernels.panel_code import STRIP
 from maxmargin.kernels.panel_rows import PanelRows
-from maxmargin.kernels.panels import STRIP
 from maxmargin.kernels.source import no_source
 from maxmargin.problems.dual import DualProblem, group_levels, kkt_violation
 from maxmargin.solvers.descent import solve_smo

@@ -13,10 +13,10 @@ import numpy as np
 from maxmargin._jit import jit
 from maxmargin.kernels.cache import RowCache, hold_all
 from maxmargin.kernels.held import take_block
+from maxmargin.kernels.panel_code import STRIP
 from maxmargin.kernels.panel_rows import PanelRows
 from maxmargin.kernels.panels import (
     PANEL,
-    STRIP,
     Side,
     add_values,
     copy_part,

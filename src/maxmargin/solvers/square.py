@@ -1,18 +1,20 @@
 """What does the working set know of itself? K between its members, side by side.
 
 Members come and go by some hundreds in a round. The square they span is kept: those
-who come add rows and columns at its end, and whoever leaves is replaced by the last.
+who come add rows and columns at its end, and the last take the places of who leaves.
 """
+
+from functools import partial
 
 import numpy as np
 
 from maxmargin._jit import jit
+from maxmargin._threads import run_all
 from maxmargin.kernels.arena import Arena
-from maxmargin.kernels.memory import promised_square
-from maxmargin.kernels.turning import copy_turned
+from maxmargin.kernels.memory import SPARE_SIDE, pass_on, promised_square
 from maxmargin.typing import BoolVector, IntVector, KernelMatrix
 
-STRIDED = 8  # what a value costs in a column, in values of a row
+SPAN = 256  # rows of a task
 
 
 class Square:
@@ -21,7 +23,7 @@ class Square:
     def __init__(self, most: int) -> None:
         self.most = most  # members
         self.members: IntVector = np.empty(0, dtype=np.intp)
-        self.values = promised_square(most)
+        self.values = promised_square(min(most, SPARE_SIDE))
 
     def __len__(self) -> int:
         return len(self.members)
@@ -31,17 +33,26 @@ class Square:
         """One for each member, longer than needed: C-ordered."""
         return self.values[: len(self)]
 
-    def keep(self, is_kept: BoolVector) -> None:
-        """Let the other members go."""
+    def keep(self, is_kept: BoolVector, n_threads: int = 1) -> None:
+        """Let the other members go: the last of those kept take their places."""
         n, n_kept = len(self), int(np.count_nonzero(is_kept))
-        if STRIDED * (n - n_kept) < n_kept:
-            order = np.arange(n)
-            _close_gaps(self.values, order, ~is_kept)
-            self.members = self.members[order[:n_kept]]
-        elif n_kept < n:
-            kept = np.flatnonzero(is_kept)
-            compact(self.values, kept)
-            self.members = self.members[kept]
+        gaps = np.flatnonzero(~is_kept[:n_kept])
+        last = n_kept + np.flatnonzero(is_kept[n_kept:n])
+        order = np.arange(n_kept)
+        order[gaps] = last
+        tasks = [
+            partial(_close_gaps, self.values, order, gaps, (k, min(k + SPAN, n_kept)))
+            for k in range(0, n_kept, SPAN)
+        ]
+        run_all(tasks, n_threads)
+        self.members = self.members[order]
+
+    def make_room(self) -> None:
+        """Memory for as many as may come: few ever need it, and new pages are dear."""
+        n, former = len(self.values), self.values
+        self.values = promised_square(self.most)
+        self.values[:n, :n] = former
+        pass_on(former)
 
     def add_all(self, arena: Arena) -> None:
         """Every row of K is a member, in order; there is room for just these."""
@@ -52,10 +63,9 @@ class Square:
         """New members at the end; `row` is the Gram row of every variable."""
         n = len(self)
         self.members = np.concatenate((self.members, new))
-        m = len(self)
-        block = arena.block(row[new], row[self.members])
-        self.values[n:m, :m] = block
-        copy_turned(block, (0, len(new)), (0, n), self.values, (0, n))
+        if len(self) > len(self.values):
+            self.make_room()
+        arena.extend(row[self.members], n, self.values)
 
     def reorder(self, order: IntVector) -> None:
         """Member `order[0]` comes first, and so on."""
@@ -98,17 +108,14 @@ def compact(values: KernelMatrix, kept: IntVector) -> None:
 
 
 @jit
-def _close_gaps(values: KernelMatrix, order: IntVector, is_gone: BoolVector) -> None:
-    """Put the last member where one has gone, until none has."""
+def _close_gaps(
+    values: KernelMatrix, order: IntVector, gaps: IntVector, span: tuple[int, int]
+) -> None:
+    """Some rows of those kept; what goes into gaps comes from beyond all these."""
     n = len(order)
-    for k in range(len(order) - 1, -1, -1):
-        if not is_gone[k]:
-            continue
-        n -= 1
-        if k == n:
-            continue
-        order[k] = order[n]
-        for j in range(n + 1):
-            values[k, j] = values[n, j]
-        for i in range(n):
-            values[i, k] = values[i, n]
+    for i in range(span[0], span[1]):
+        source, target = values[order[i]], values[i]
+        if order[i] != i:
+            target[:n] = source[:n]
+        for j in gaps:
+            target[j] = source[order[j]]
