@@ -215,7 +215,14 @@ def test_numba_never_has_threads_of_its_own(path: Path) -> None:
 
 
 # lanes: vectors that Numba won't make; _blas: the address of a routine
-TALK_TO_THE_COMPILER = ("_jit.py", "lanes.py", "panels.py", "panel_code.py", "_blas.py")
+TALK_TO_THE_COMPILER = (
+    "_jit.py",
+    "_blas.py",
+    "lanes.py",
+    "panels.py",
+    "panel_code.py",
+    "sparse_meeting.py",
+)
 
 
 @every_source

@@ -140,6 +140,29 @@ def test_vectors_agree_with_their_twin_on_few_rows(kernel: str, layout: str) -> 
 
 @pytest.mark.usefixtures("stay_sparse")
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kernel", ["cubic", "rbf"])
+def test_sums_are_those_of_the_rows(kernel: str, kind: str) -> None:
+    gram, K = make(kind, draw(), kernel)
+    rows, columns = np.array([2, 40, 69]), np.array([0, 1, 33, 68])
+    weight = np.array([0.5, -2.0, 3.0])
+
+    assert_close(gram.sums(rows, weight, columns), weight @ K[np.ix_(rows, columns)])
+    assert_close(gram.sums(rows, weight, np.arange(N)), weight @ K[rows])
+    assert_close(gram.sums(rows[:0], weight[:0], columns), np.zeros(4))
+
+
+@pytest.mark.parametrize("d", [1, 5, 300])
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_sums_of_many_rows_are_exact(d: int, n_threads: int) -> None:
+    X = np.random.default_rng(1).normal(size=(700, d)) / np.sqrt(d)
+    K, weight = naive.rbf(X, X, gamma=0.7), np.linspace(-1.0, 1.0, 700)
+    gram = VectorGram(RBF(0.7), as_rows(X), n_threads)
+
+    assert_close(gram.sums(np.arange(700), weight, np.arange(700)), weight @ K)
+
+
+@pytest.mark.usefixtures("stay_sparse")
+@pytest.mark.parametrize("kind", KINDS)
 def test_block_is_a_part_of_the_whole(kind: str) -> None:
     gram, K = make(kind, draw())
     rows, columns = np.array([40, 2, 2, 69]), np.array([0, 1, 33, 68])

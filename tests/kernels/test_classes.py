@@ -73,8 +73,10 @@ def test_all_ways_to_ask_give_the_kernel(kind: str) -> None:
     np.testing.assert_allclose(gram_block(pair, some, everything), K[some], atol=1e-12)
     np.testing.assert_allclose(pair.diagonal(), K.diagonal(), atol=1e-12)
     assert pair.bound() >= K.max() - 1e-12
-    if isinstance(pair, BlockGram):
-        np.testing.assert_allclose(pair.image(weight), K @ weight, atol=1e-10)
+    for rows in (everything, np.sort(some)):
+        for there in (everything, columns):
+            found, sums = pair.sums(rows, weight[rows], there), weight[rows] @ K[rows]
+            np.testing.assert_allclose(found, sums[there], atol=1e-10)
 
 
 @pytest.mark.parametrize("kind", ["wide", "narrow"])

@@ -6,9 +6,10 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from maxmargin.kernels.panel_code import STRIP
 from maxmargin.kernels.panels import (
+    DOUBLE_PANEL,
     PANEL,
-    STRIP,
     Side,
     add_values,
     exponents_for,
@@ -69,6 +70,26 @@ def test_sums_are_those_of_the_values(m: int, n: int, d: int) -> None:
     add_values(strips, panels, twice, weight, out, spans(strips, panels))
 
     np.testing.assert_allclose(out[:n], 1.0 + weight[:m] @ K, atol=1e-4)
+
+
+@every_shape
+def test_sums_in_float64_have_all_digits(m: int, n: int, d: int) -> None:
+    rng = np.random.default_rng(m + n + d)
+    X, Z, nothing = rng.normal(size=(n, d)), rng.normal(size=(m, d)), np.zeros(d)
+    panels = room_for(n, d, DOUBLE_PANEL, np.float64)
+    strips = room_for(m, d, STRIP, np.float64)
+    pack(X, nothing, panels)
+    pack(Z, nothing, strips)
+    norms = [-GAMMA * np.square(rows).sum(axis=1) for rows in (Z, X)]
+    own = strips, exponents_for(norms[0], STRIP, np.float64)
+    others = panels, exponents_for(norms[1], DOUBLE_PANEL, np.float64)
+    weight, out = np.zeros(len(own[1])), np.zeros(len(others[1]))
+    weight[:m] = rng.normal(size=m)
+
+    add_values(own, others, np.float64(2.0 * GAMMA), weight, out, spans(own, others))
+
+    K = np.exp(-GAMMA * np.square(Z[:, None] - X).sum(axis=2))
+    np.testing.assert_allclose(out[:n], weight[:m] @ K, atol=1e-13)
 
 
 @pytest.mark.parametrize("exponent", [0.0, -1e-3, -1.0, -20.0, -86.0, -88.0, -1e4])

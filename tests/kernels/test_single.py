@@ -71,7 +71,13 @@ def test_every_way_to_ask_gives_the_same(kind: str, n_threads: int) -> None:
     single.fill(rows, columns, block)
     single.add_rows(rows, weight, total)
 
+    grown = np.zeros((700, 700), dtype=np.float32)
+    grown[:40, :40] = square[np.ix_(rows[:40], rows[:40])]
+    single.extend(rows, 40, grown)
+
     np.testing.assert_allclose(block, square[np.ix_(rows, columns)], atol=1e-6)
+    np.testing.assert_allclose(grown[:600, :600], square[np.ix_(rows, rows)], atol=1e-6)
+    assert not grown[600:].any() and not grown[:, 600:].any()
     np.testing.assert_allclose(total, weight @ K[rows], atol=1e-4)
     np.testing.assert_allclose(square, square.T, atol=1e-6)
 

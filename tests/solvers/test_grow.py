@@ -25,6 +25,7 @@ from maxmargin.problems import (
     one_class,
 )
 from maxmargin.solvers import Options, Progress, Status, grow, kernel, rounds, solve
+from maxmargin.solvers import square as squares
 from maxmargin.solvers.square import Square
 
 Floats = npt.NDArray[np.float64]
@@ -221,9 +222,14 @@ def solve_as(method: str, problem: DualProblem, gram: VectorGram) -> Any:
 # What the working set knows.
 
 
-def test_members_come_and_go() -> None:
+@pytest.mark.parametrize("side", [30, 60])
+@pytest.mark.parametrize("kernel_of", [RBF(0.5), Laplacian(0.5)])
+def test_members_come_and_go(
+    kernel_of: Any, side: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(squares, "SPARE_SIDE", side)
     _, X = posed("svc", n=60)
-    gram = VectorGram(RBF(0.5), as_rows(X))
+    gram = VectorGram(kernel_of, as_rows(X))
     arena, square, row = Arena(gram, PLENTY, 1), Square(60), np.arange(60)
     K = gram_block(gram, row, row)
     rng = np.random.default_rng(0)

@@ -13,14 +13,13 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from maxmargin._jit import jit, jit_fast
-from maxmargin.data.lanes import LANES, lane_zeros, row_times
+from maxmargin.data.sparse_meeting import sparse_dots
 from maxmargin.typing import FloatMatrix, FloatVector, IntVector, KernelMatrix
 
 SMALL_CELLS = 1 << 22  # 32 MB written out
 DENSE_SHARE = 0.3  # of nonzero values: from here on zeros cost less than indices
 CITY_BLOCK, SQUARED = 1, 2  # powers of a distance
 BLOCK_CELLS = 1 << 16  # of a copy that is made block by block
-GROUP = 16  # sparse rows met at once: two vectors
 
 
 class DenseRows:
@@ -180,7 +179,7 @@ class SparseRows:
         """<x_i, z_j> for every row here and every row of `other`."""
         if out is None:
             out = np.empty((len(self), len(other)), dtype=self.data.dtype)
-        _sparse_dots(self.parts, other.parts, lane_zeros(self.n_columns, GROUP), out)
+        sparse_dots(self.parts, other.parts, self.n_columns, out)
         return out
 
     def squared_norms(self) -> FloatVector:
@@ -285,41 +284,6 @@ def _sparse_squared_norms(
     for i in range(len(out)):
         for p in range(indptr[i], indptr[i + 1]):
             out[i] += data[p] * data[p]
-
-
-@jit
-def _sparse_dots(
-    a: tuple[FloatVector, IntVector, IntVector],
-    b: tuple[FloatVector, IntVector, IntVector],
-    buffer: FloatMatrix,
-    out: FloatMatrix,
-) -> None:
-    """Spread GROUP rows of a over `buffer`, then meet each row of b once."""
-    data, indices, indptr = a
-    for first in range(0, out.shape[0], GROUP):
-        last = min(first + GROUP, out.shape[0])
-        for i in range(first, last):
-            for p in range(indptr[i], indptr[i + 1]):
-                buffer[indices[p], i - first] = data[p]
-        _meet_all(b, buffer, out[first:last])
-        for i in range(first, last):
-            for p in range(indptr[i], indptr[i + 1]):
-                buffer[indices[p], i - first] = 0.0
-
-
-@jit
-def _meet_all(
-    b: tuple[FloatVector, IntVector, IntVector],
-    buffer: FloatMatrix,
-    out: KernelMatrix,
-) -> None:
-    """out[i, j] = <column i of buffer, row j of b>."""
-    offset, total = np.zeros(GROUP), np.zeros(GROUP)
-    blocks = np.arange(GROUP // LANES)
-    for j in range(out.shape[1]):
-        row_times((b, j, 0.0), buffer, offset, blocks, total)
-        for i in range(out.shape[0]):
-            out[i, j] = total[i]
 
 
 @jit
