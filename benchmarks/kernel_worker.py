@@ -2,8 +2,9 @@
 
 `python -m benchmarks.kernel_worker` with a JSON argument prints a line of JSON with the
 time and the memory of a fit and, if asked, another one with what its answer is worth.
-Before the clock starts, a few hundred rows are fitted, and then all of them by a fit
-that is stopped at once (LIBSVM cannot be): both only load or compile what is needed.
+Before the clock starts, some hundred and some thousand rows are fitted, and then all of
+them by a fit that is stopped at once (LIBSVM cannot be): these only load or compile what
+is needed.
 """
 
 import ctypes
@@ -29,7 +30,8 @@ from benchmarks.sets import Split
 OURS = "maxmargin"
 TOL = 1e-3
 PEER_CACHE = 1000  # megabytes; ours chooses its own
-WARM_ROWS = 300
+WARM_ROWS, MORE_WARM_ROWS = 300, 5000
+LARGEST_CLASSES = 3  # and no others, in the second of these fits
 FEWEST_OF_A_CLASS = 10
 WARM_MOVES = 100
 SMALL_SECONDS = 1.0  # a small fit is repeated for this long, the best counts
@@ -63,8 +65,9 @@ def warmed_up(case: Case, library: str, split: Split) -> Callable[[], Any]:
     settings = case.settings | {"machine": case.machine, "tol": TOL}
     if not library.startswith(OURS):
         settings["cache_size"] = PEER_CACHE
-    few = some_of(split.y, is_classified=case.machine == "SVC")
-    warm = [prepare(split.X[few], split.y[few], **settings)]
+    warm = []
+    for rows in warming_rows(split.y, is_classified=case.machine == "SVC"):
+        warm.append(prepare(split.X[rows], split.y[rows], **settings))
     if library != "libsvm-official":
         warm.append(prepare(split.X, split.y, max_iter=WARM_MOVES, **settings))
     with warnings.catch_warnings():
@@ -74,13 +77,20 @@ def warmed_up(case: Case, library: str, split: Split) -> Callable[[], Any]:
     return prepare(split.X, split.y, **settings)
 
 
-def some_of(y: np.ndarray, *, is_classified: bool) -> np.ndarray:
-    """A few hundred rows, with some of every class."""
+def warming_rows(y: np.ndarray, *, is_classified: bool) -> list[np.ndarray]:
+    """A few rows, with some of every class, and more, of the largest ones."""
     if not is_classified:
-        return np.arange(min(WARM_ROWS, len(y)))
-    labels = np.unique(y)
+        return [np.arange(min(n, len(y))) for n in (WARM_ROWS, MORE_WARM_ROWS)]
+    labels, counts = np.unique(y, return_counts=True)
     n_each = max(WARM_ROWS // len(labels), FEWEST_OF_A_CLASS)
-    return np.sort(np.concatenate([np.flatnonzero(y == k)[:n_each] for k in labels]))
+    largest = labels[np.argsort(-counts, kind="stable")[:LARGEST_CLASSES]]
+    n_more = MORE_WARM_ROWS // len(largest)
+    return [first_of_each(y, labels, n_each), first_of_each(y, largest, n_more)]
+
+
+def first_of_each(y: np.ndarray, labels: np.ndarray, n: int) -> np.ndarray:
+    """The first n rows with each of these labels."""
+    return np.sort(np.concatenate([np.flatnonzero(y == k)[:n] for k in labels]))
 
 
 def timed(
