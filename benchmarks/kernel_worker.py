@@ -2,9 +2,9 @@
 
 `python -m benchmarks.kernel_worker` with a JSON argument prints a line of JSON with the
 time and the memory of a fit and, if asked, another one with what its answer is worth.
-Before the clock starts, some hundred and some thousand rows are fitted, and then all of
-them by a fit that is stopped at once (LIBSVM cannot be): these only load or compile what
-is needed.
+Before the clock starts, some hundred and some thousand rows are fitted, and then all
+of them by a fit that is stopped at once (LIBSVM cannot be): these only load or compile
+what is needed.
 """
 
 import ctypes
