@@ -26,15 +26,22 @@ SHORT = 384  # products in a value: then a row may well be computed several time
 NEW_SHARE = 0.25  # of the slots, that rows may take from others in one call
 
 
+def keeps_rows(gram: Gram) -> bool:
+    """Whether memory is of use."""
+    single = gram.single()
+    return single is None or single.products > NARROW
+
+
 class Arena:
     """Rows of K in float32; the least recently used one makes room."""
 
     def __init__(self, gram: Gram, n_bytes: int, n_threads: int) -> None:
         self.gram, self.n_threads = gram, n_threads
         self.single = gram.single()
-        if self.single is not None:
-            is_narrow = self.single.products <= NARROW
-            n_bytes = 0 if is_narrow else n_bytes - self.single.n_bytes
+        if not keeps_rows(gram):
+            n_bytes = 0
+        elif self.single is not None:
+            n_bytes -= self.single.n_bytes
         n_slots = max(min(n_bytes // (ITEM_BYTES * gram.n), gram.n), 0)
         self.rows: KernelMatrix = np.empty((n_slots, gram.n), dtype=np.float32)
         self.slot = np.full(gram.n, NOBODY)

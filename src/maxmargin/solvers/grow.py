@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from maxmargin._threads import raise_if_stopped
-from maxmargin.kernels.arena import Arena
+from maxmargin.kernels.arena import Arena, keeps_rows
 from maxmargin.kernels.cache import hold_all
 from maxmargin.kernels.gram import Gram
 from maxmargin.kernels.memory import pass_on
@@ -62,6 +62,7 @@ LOOK_EVERY = 4  # moves of a member, before leaps are thought of
 FEWEST_MEMBERS = 256  # for that: fewer are not worth looking up
 INNER_TOL = 0.7  # of tol: how far the last one goes
 SQUARE_SHARE = 0.35  # of the memory, for the working set's own square
+LARGER_SHARE = 0.85  # where no rows are kept
 NEAR = 10.0  # times tol: slopes that have drifted are computed afresh, here
 DRIFT = 1.0  # times tol, of an error that adds up at random
 MOST_SETTLES = 4  # float64 corrections, after which float32 is not enough
@@ -114,7 +115,8 @@ class Growth:
     ) -> None:
         self.problem, self.gram, self.options, self.pace = problem, gram, options, pace
         n = len(problem.linear)
-        most = int(np.sqrt(SQUARE_SHARE * options.cache_bytes / 4))
+        share = SQUARE_SHARE if keeps_rows(gram) else LARGER_SHARE
+        most = int(np.sqrt(share * options.cache_bytes / 4))
         self.square = Square(min(most, n))
         n_bytes = options.cache_bytes - 4 * self.square.most**2
         n_threads = getattr(gram, "n_threads", 1)
