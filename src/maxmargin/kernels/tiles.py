@@ -12,7 +12,7 @@ from maxmargin.typing import FloatVector, IntVector, KernelMatrix
 
 TILE_ROWS = 64
 TILE_ENTRIES = 1 << 16  # a tile of float64 nearly fits the second-level cache
-BLOCK_ENTRIES = 1 << 22  # kernel values written out at once: 32 MB
+BLOCK_ENTRIES = 1 << 21  # kernel values written out at once: 16 MB
 WIDEST = 192  # columns: of longer rows, BLAS makes products faster
 
 
@@ -58,10 +58,11 @@ def sum_rows(
     others = samples if everything else samples.take(columns)
     out = np.zeros(len(columns))
     step = max(1, BLOCK_ENTRIES // max(len(columns), 1))
+    room = np.empty((min(step, len(rows)), len(columns)))
     for first in range(0, len(rows), step):
         part = slice(first, first + step)
         own = samples.take(rows[part])
-        block = np.empty((len(own), len(columns)))
+        block = room[: len(own)]
         fill_tiles(kernel, own, others, block, n_threads)
         out += weight[part] @ block
     return out
