@@ -16,7 +16,7 @@ import numpy as np
 from maxmargin._threads import count_cores, run_all
 from maxmargin.kernels.arena import Arena
 from maxmargin.kernels.functions import Linear
-from maxmargin.kernels.gram import Gram, VectorGram
+from maxmargin.kernels.gram import Gram, MatrixGram, VectorGram, gram_block
 from maxmargin.models.expansion import KernelSum
 from maxmargin.models.machine import Fit, Machine, fit_decision
 from maxmargin.problems import DualProblem
@@ -25,6 +25,7 @@ from maxmargin.solvers import Options, Status
 from maxmargin.solvers.gradient import weight_of
 from maxmargin.solvers.grow import QUICK
 from maxmargin.solvers.held import Ended
+from maxmargin.solvers.kernel import MANY
 from maxmargin.solvers.pace import Pace
 from maxmargin.solvers.refits import Refits
 from maxmargin.typing import BoolVector, FloatVector, IntVector
@@ -95,6 +96,7 @@ def held_out_decisions(
     if rows is not None:
         parts = _decisions_of_small(solved, problem, rows, folds)
     else:
+        solved = replace(solved, gram=_computed_once(solved.gram))
         tasks = [partial(_decisions_of_fold, solved, fold) for fold in folds]
         parts = run_all(tasks, n_threads)
     decisions = solved.machine.decisions.copy()
@@ -135,10 +137,18 @@ def _quick_rows(solved: Solved) -> Arena | None:
     if solved.fit is not fit_decision or is_linear(gram) or gram.n > QUICK:
         return None
     rows, beta = Arena(gram, 0, 1), solved.machine.solution.beta
-    if rows.short_rows() is None:
+    if gram.n < MANY and rows.short_rows() is None:
         return None
     typical = float(np.median(rows.errors)) * float(np.linalg.norm(beta))
     return rows if typical * gram.bound() <= solved.options.tol else None
+
+
+def _computed_once(gram: Gram) -> Gram:
+    """All of K, if every fold would compute it."""
+    if gram.n >= MANY or is_linear(gram) or isinstance(gram, MatrixGram):
+        return gram
+    everything = np.arange(gram.n)
+    return MatrixGram(gram_block(gram, everything, everything), gram.bound())
 
 
 def _decisions_of_small(
@@ -147,7 +157,7 @@ def _decisions_of_small(
     """Fold after fold on the same rows, which are much the same anyway."""
     machine, diagonal = solved.machine, solved.gram.diagonal()
     full = Ended(machine.solution.beta, machine.image + problem.linear, None)
-    refits = Refits(problem, full, -machine.intercept, diagonal, rows.block)
+    refits = Refits(problem, full, -machine.intercept, diagonal, rows.fill)
     try:
         return [_decisions_of_next(refits, solved, problem, fold) for fold in folds]
     finally:

@@ -30,10 +30,10 @@ from maxmargin.solvers.work import Work, gather_work, mask_of, part_of, set_mask
 from maxmargin.solvers.working_set import bounds
 from maxmargin.typing import BoolVector, FloatVector, IntVector, KernelMatrix
 
-NEAREST, PER_FREE = 64, 1.5  # movers at first: so many, and more for a free variable
+NEAREST, PER_FREE = 96, 1.5  # movers at first: so many, and more for a free variable
 MOST_JOINING = 64  # at once
 
-Block = Callable[[IntVector, IntVector], KernelMatrix]  # K between rows and columns
+FillRows = Callable[[IntVector, KernelMatrix], None]  # of K, into a matrix
 
 
 class Kept(NamedTuple):
@@ -69,22 +69,20 @@ class Refits:
         solved: Ended,
         level: float,
         diagonal: FloatVector,
-        block: Block,
+        fill: FillRows,
     ) -> None:
         """`level` is the multiplier of the group, if there is one, and else 0."""
         n = len(diagonal)
-        self.block, self.everybody = block, np.arange(n)
+        self.fill = fill
         self.is_bound = not problem.is_free_of_equalities
-        self.full = gather_work(
-            problem, self.everybody, solved.beta, solved.grad, diagonal
-        )
+        beta, grad = solved.beta, solved.grad
+        self.full = gather_work(problem, np.arange(n), beta, grad, diagonal)
         self.kept = _keep_nothing(n)
-        n_free = int(np.count_nonzero(is_interior(problem, solved.beta)))
-        n_first = min(n, NEAREST + int(PER_FREE * n_free))
-        near = np.argpartition(_distance(self.full, level), n_first - 1)[:n_first]
-        is_near = np.zeros(n, dtype=bool)
-        is_near[near] = True
-        self._keep(np.flatnonzero(is_near | (solved.beta != 0.0)))
+        is_near = is_interior(problem, beta)
+        n_first = min(n, NEAREST + int(PER_FREE * np.count_nonzero(is_near)))
+        distance = _distance(self.full, level)
+        is_near[np.argpartition(distance, n_first - 1)[:n_first]] = True
+        self._keep(np.flatnonzero(is_near | (beta != 0.0)))
         _admit(self.kept, np.flatnonzero(is_near))
 
     def leave(self) -> None:
@@ -123,31 +121,32 @@ class Refits:
             limit = pace.limit()
             if limit is not None:
                 return limit
-            self._join(_outsiders(work, kept, tol, self.is_bound))
             leaps.effort += made * int(kept.n_movers[0])
-            free = leaps.who(work)
-            if free is not None:
-                self._leap(leaps, work, free)
+            if made < most:  # they agree, but others do not
+                self._join(_outsiders(work, kept, tol, self.is_bound))
+            else:
+                self._leap(leaps, work)
 
-    def _leap(self, leaps: Leaps, work: Work, free: IntVector) -> None:
-        self._join(free[~self.kept.is_mover[free]])
-        rows, place = self.kept.rows, self.kept.place[free]
-        change = leaps.leap(work, free, rows[np.ix_(place, free)])
-        add_rows(rows, place, change, (0, len(work.grad)), work.grad)
+    def _leap(self, leaps: Leaps, work: Work) -> None:
+        """Free variables go to their common optimum, if that costs less than moves."""
+        free = leaps.who(work)
+        if free is not None:
+            rows, place = self.kept.rows, self.kept.place[free]
+            change = leaps.leap(work, free, rows[np.ix_(place, free)])
+            add_rows(rows, place, change, (0, len(work.grad)), work.grad)
 
     def _join(self, new: IntVector) -> None:
-        if len(new):
-            self._keep(new[self.kept.place[new] == NOBODY])
-            _admit(self.kept, new)
+        self._keep(new[self.kept.place[new] == NOBODY])
+        _admit(self.kept, new)
 
     def _keep(self, new: IntVector) -> None:
         """Compute these rows."""
-        kept, n = self.kept, len(new)
-        first = int(kept.n_rows[0])
-        if n:
-            kept.rows[first : first + n] = self.block(new, self.everybody)
-            kept.place[new] = np.arange(first, first + n)
-            kept.n_rows[0] = first + n
+        kept, first = self.kept, int(self.kept.n_rows[0])
+        last = first + len(new)
+        if last > first:
+            self.fill(new, kept.rows[first:last])
+            kept.place[new] = np.arange(first, last)
+            kept.n_rows[0] = last
 
 
 def _distance(work: Work, level: float) -> FloatVector:
