@@ -138,7 +138,7 @@ def _quick_rows(solved: Solved) -> Arena | None:
         return None
     rows, beta = Arena(gram, 0, 1), solved.machine.solution.beta
     if gram.n < MANY and rows.short_rows() is None:
-        return None
+        return None  # all of K costs less
     typical = float(np.median(rows.errors)) * float(np.linalg.norm(beta))
     return rows if typical * gram.bound() <= solved.options.tol else None
 
