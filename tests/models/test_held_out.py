@@ -168,6 +168,20 @@ def test_what_the_few_cannot_do_others_do(monkeypatch: pytest.MonkeyPatch) -> No
     assert np.abs(found.decisions - expected.decisions).max() < 1e-2
 
 
+def test_little_memory_changes_little(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = draw(420)
+    gram = VectorGram(RBF(0.3), as_rows(X))
+    solved = solve("c_svc", gram, y, np.ones(420))
+    folds = shuffled_folds(420, np.random.RandomState(0))
+    much, little = Options(tol=1e-3), Options(tol=1e-3, cache_bytes=1 << 20)
+    expected = held_out_decisions(replace(solved, options=much), folds).decisions
+
+    monkeypatch.setattr(Refits, "__init__", None)  # whose rows would not fit
+    found = held_out_decisions(replace(solved, options=little), folds).decisions
+
+    assert np.abs(found - expected).max() < 1e-2
+
+
 def test_threads_change_nothing() -> None:
     X, y = draw(500)
     gram = VectorGram(RBF(0.3), as_rows(X))

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeGuard
 import numpy as np
 
 from maxmargin._threads import count_cores, run_all
-from maxmargin.kernels.arena import Arena
+from maxmargin.kernels.arena import ITEM_BYTES, Arena
 from maxmargin.kernels.functions import Linear
 from maxmargin.kernels.gram import Gram, MatrixGram, VectorGram, gram_block
 from maxmargin.models.expansion import KernelSum
@@ -132,9 +132,11 @@ def held_out_margins(
 
 
 def _quick_rows(solved: Solved) -> Arena | None:
-    """Rows of small folds, of which many are kept, if float32 is enough."""
+    """Rows of small folds, if there is memory to keep them, and float32 is enough."""
     gram = solved.gram
     if solved.fit is not fit_decision or is_linear(gram) or gram.n > QUICK:
+        return None
+    if 2 * ITEM_BYTES * gram.n**2 > solved.options.cache_bytes:
         return None
     rows, beta = Arena(gram, 0, 1), solved.machine.solution.beta
     if gram.n < MANY and rows.short_rows() is None:
