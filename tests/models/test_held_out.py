@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -23,7 +24,8 @@ from maxmargin.models.leave_one_out import leave_one_out_decisions
 from maxmargin.models.machine import Fit, fit_decision, fit_margin, fit_tube
 from maxmargin.problems import DualProblem, epsilon_svr, nu_svr, one_class
 from maxmargin.problems.classification import c_svc, feasible_nu_svc
-from maxmargin.solvers import Options
+from maxmargin.solvers import Options, Status
+from maxmargin.solvers.refits import Refits
 
 Floats = npt.NDArray[np.float64]
 TOL = 1e-8
@@ -115,6 +117,69 @@ def test_other_kernels_too(kernel: Kernel, n: int) -> None:
     for fold in folds:
         expected = refitted(name, gram, y, weight, fold)
         assert np.abs(found[fold] - expected).max() < 2e-5
+
+
+@pytest.mark.parametrize("kernel", [RBF(0.3), Laplacian(0.2)], ids=repr)
+@pytest.mark.parametrize("n", [150, 420])
+@pytest.mark.parametrize("name", FITS)
+def test_a_coarse_tolerance_is_kept(name: str, n: int, kernel: Kernel) -> None:
+    """Then small folds are solved on float32 rows that they share."""
+    X, y = draw(n)
+    weight = np.random.default_rng(1).uniform(0.5, 2.0, n)
+    gram = VectorGram(kernel, as_rows(X))
+    folds = stratified_folds((y > 0).astype(np.intp), np.random.RandomState(0))
+    solved = replace(solve(name, gram, y, weight), options=Options(tol=1e-3))
+
+    found = held_out_decisions(solved, folds)
+
+    assert found.status is Status.CONVERGED
+    for fold in folds:
+        expected = refitted(name, gram, y, weight, fold)
+        size = max(1.0, float(np.abs(expected).max()))
+        assert np.abs(found.decisions[fold] - expected).max() < 6e-3 * size
+
+
+def test_a_sample_in_no_fold_keeps_its_value() -> None:
+    X, y = draw(420)
+    gram = VectorGram(RBF(0.3), as_rows(X))
+    solved = solve("c_svc", gram, y, np.ones(420))
+    solved = replace(solved, options=Options(tol=1e-3))
+    fold = np.arange(0, 420, 7)
+
+    found = held_out_decisions(solved, [fold, np.empty(0, dtype=np.intp)]).decisions
+
+    others = np.setdiff1d(np.arange(420), fold)
+    assert np.array_equal(found[others], solved.machine.decisions[others])
+    assert (found[fold] != solved.machine.decisions[fold]).all()
+
+
+def test_what_the_few_cannot_do_others_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = draw(420)
+    gram = VectorGram(RBF(0.3), as_rows(X))
+    solved = solve("c_svc", gram, y, np.ones(420))
+    solved = replace(solved, options=Options(tol=1e-3))
+    folds = shuffled_folds(420, np.random.RandomState(0))
+    expected = held_out_decisions(solved, folds)
+
+    monkeypatch.setattr(Refits, "_until_tol", lambda *_: None)
+    found = held_out_decisions(solved, folds)
+
+    assert found.status is Status.CONVERGED
+    assert np.abs(found.decisions - expected.decisions).max() < 1e-2
+
+
+def test_little_memory_changes_little(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = draw(420)
+    gram = VectorGram(RBF(0.3), as_rows(X))
+    solved = solve("c_svc", gram, y, np.ones(420))
+    folds = shuffled_folds(420, np.random.RandomState(0))
+    much, little = Options(tol=1e-3), Options(tol=1e-3, cache_bytes=1 << 20)
+    expected = held_out_decisions(replace(solved, options=much), folds).decisions
+
+    monkeypatch.setattr(Refits, "__init__", None)  # whose rows would not fit
+    found = held_out_decisions(replace(solved, options=little), folds).decisions
+
+    assert np.abs(found - expected).max() < 1e-2
 
 
 def test_threads_change_nothing() -> None:

@@ -128,10 +128,11 @@ class Arena:
 
     def _compute(self, rows: IntVector) -> KernelMatrix:
         block = np.empty((len(rows), self.gram.n), dtype=np.float32)
-        self._fill(rows, block)
+        self.fill(rows, block)
         return block
 
-    def _fill(self, rows: IntVector, out: KernelMatrix) -> None:
+    def fill(self, rows: IntVector, out: KernelMatrix) -> None:
+        """These rows of K, computed afresh."""
         self.n_computed += len(rows)
         if self.single is not None:
             self.single.fill(rows, None, out)
@@ -149,7 +150,7 @@ class Arena:
         if n <= free:
             self.n_used += n
             slots = np.arange(first, first + n)
-            self._fill(rows, self.rows[first : first + n])
+            self.fill(rows, self.rows[first : first + n])
         else:
             self.n_used = len(self.owner)
             slots = np.argpartition(self.last_use, n - 1)[:n]

@@ -11,8 +11,8 @@ Decision values are those of samples held out (`models.held_out`), but for the m
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import expit
 
+from maxmargin._jit import jit
 from maxmargin.models.held_out import HeldOut, Solved, held_out_margins
 from maxmargin.models.leave_one_out import leave_one_out_decisions
 from maxmargin.solvers import Status
@@ -74,57 +74,75 @@ def fit_sigmoid(
     negative = float(weight[~(is_positive > 0)].sum())
     high, low = (positive + 1.0) / (positive + 2.0), 1.0 / (negative + 2.0)
     target = np.where(is_positive > 0, high, low)
-    at = np.array([0.0, np.log((negative + 1.0) / (positive + 1.0))])
-    value = _loss(at, decisions, target, weight)
+    offset = float(np.log((negative + 1.0) / (positive + 1.0)))
+    return Sigmoid(*_likeliest(decisions, target, weight, offset))
+
+
+class _Loss(NamedTuple):
+    """Minus the log-likelihood of a sigmoid, and its derivatives."""
+
+    value: float
+    by_slope: float
+    by_offset: float
+    by_slope_twice: float
+    by_offset_twice: float
+    by_both: float
+
+
+@jit
+def _likeliest(
+    decisions: FloatVector, target: FloatVector, weight: FloatVector, offset: float
+) -> tuple[float, float]:
+    """Newton's method from slope 0, with backtracking."""
+    slope = 0.0
+    at = _loss(decisions, target, weight, slope, offset)
     for _ in range(NEWTON_STEPS):
-        gradient, hessian = _derivatives(at, decisions, target, weight)
-        if (np.abs(gradient) < GRADIENT_TOL).all():
+        if max(abs(at.by_slope), abs(at.by_offset)) < GRADIENT_TOL:
             break
-        step = -_solve_two(hessian, gradient)
-        slope, size = float(gradient @ step), 1.0
+        a, b, d = at.by_slope_twice + RIDGE, at.by_both, at.by_offset_twice + RIDGE
+        determinant = a * d - b * b
+        to_slope = -(d * at.by_slope - b * at.by_offset) / determinant
+        to_offset = -(a * at.by_offset - b * at.by_slope) / determinant
+        promise = at.by_slope * to_slope + at.by_offset * to_offset
+        size, new = 1.0, at
         while size >= SMALLEST_STEP:
-            new = _loss(at + size * step, decisions, target, weight)
-            if new < value + DECREASE * size * slope:
+            near = slope + size * to_slope, offset + size * to_offset
+            new = _loss(decisions, target, weight, near[0], near[1])
+            if new.value < at.value + DECREASE * size * promise:
+                slope, offset = near
                 break
             size /= 2.0
-        else:
+        if size < SMALLEST_STEP:
             break  # as good as float64 can tell
-        at, value = at + size * step, new
-    return Sigmoid(float(at[0]), float(at[1]))
+        at = new
+    return slope, offset
 
 
+@jit
 def _loss(
-    at: FloatVector, decisions: FloatVector, target: FloatVector, weight: FloatVector
-) -> float:
-    """Minus the log-likelihood, without overflow."""
-    z = decisions * at[0] + at[1]
-    terms = np.where(z >= 0.0, target * z, (target - 1.0) * z)
-    return float(weight @ (terms + np.log1p(np.exp(-np.abs(z)))))
-
-
-def _derivatives(
-    at: FloatVector, decisions: FloatVector, target: FloatVector, weight: FloatVector
-) -> tuple[FloatVector, FloatVector]:
-    likely = expit(-(decisions * at[0] + at[1]))
-    miss = weight * (target - likely)
-    bend = weight * likely * (1.0 - likely)
-    gradient = np.array([decisions @ miss, miss.sum()])
-    mixed = float(decisions @ bend)
-    hessian = np.array(
-        [
-            [float((decisions * decisions) @ bend) + RIDGE, mixed],
-            [mixed, float(bend.sum()) + RIDGE],
-        ]
-    )
-    return gradient, hessian
-
-
-def _solve_two(matrix: FloatVector, right: FloatVector) -> FloatVector:
-    """Two equations, by Cramer's rule."""
-    (a, b), (_, d) = matrix
-    inverse = np.array([[d, -b], [-b, a]]) / (a * d - b * b)
-    solved: FloatVector = inverse @ right
-    return solved
+    decisions: FloatVector,
+    target: FloatVector,
+    weight: FloatVector,
+    slope: float,
+    offset: float,
+) -> _Loss:
+    """Without overflow: of the two exponentials, the small one."""
+    value = by_slope = by_offset = by_slope_twice = by_offset_twice = by_both = 0.0
+    for k in range(len(decisions)):
+        d, w = decisions[k], weight[k]
+        z = d * slope + offset
+        small = np.exp(-abs(z))
+        rest = target[k] if z >= 0.0 else target[k] - 1.0
+        value += w * (rest * z + np.log1p(small))
+        likely = (small if z >= 0.0 else 1.0) / (1.0 + small)
+        miss = w * (target[k] - likely)
+        bend = w * small / ((1.0 + small) * (1.0 + small))
+        by_slope += d * miss
+        by_offset += miss
+        by_slope_twice += d * d * bend
+        by_offset_twice += bend
+        by_both += d * bend
+    return _Loss(value, by_slope, by_offset, by_slope_twice, by_offset_twice, by_both)
 
 
 def laplace_scale(residuals: FloatVector, weight: FloatVector | None = None) -> float:

@@ -2,21 +2,21 @@
 
 A fold is left out by closing the boxes of its variables, so that all folds share the
 rows of K with the full problem and begin at its solution; and the gradient at the end
-holds the decision values of those left out: nothing is predicted.
+holds the decision values of those left out: nothing is predicted. Small folds are
+solved one after the other on rows in memory (`solvers.refits`).
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple, Protocol, TypeGuard
+from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 
 from maxmargin._threads import count_cores, run_all
-from maxmargin.kernels.arena import Arena
+from maxmargin.kernels.arena import ITEM_BYTES, Arena
 from maxmargin.kernels.functions import Linear
-from maxmargin.kernels.gram import Gram, VectorGram
-from maxmargin.kernels.panel_rows import PanelRows
+from maxmargin.kernels.gram import Gram, MatrixGram, VectorGram, gram_block
 from maxmargin.models.expansion import KernelSum
 from maxmargin.models.machine import Fit, Machine, fit_decision
 from maxmargin.problems import DualProblem
@@ -24,22 +24,18 @@ from maxmargin.problems.dual import fill_in_order, group_levels, slopes
 from maxmargin.solvers import Options, Status
 from maxmargin.solvers.gradient import weight_of
 from maxmargin.solvers.grow import QUICK
-from maxmargin.solvers.held import Rounds
+from maxmargin.solvers.held import Ended
+from maxmargin.solvers.kernel import MANY
 from maxmargin.solvers.pace import Pace
-from maxmargin.solvers.rounds import values_of
+from maxmargin.solvers.refits import Refits
 from maxmargin.typing import BoolVector, FloatVector, IntVector
 
 N_FOLDS = 5  # as in LIBSVM
 COARSER, COARSEST = 3.0, 1e-2  # tol of folds: a distribution of many is read off them
 
-State = Callable[[FloatVector], DualProblem]  # from the weights of all samples
-
-
-class Summable(Protocol):
-    """Rows of K, wherever they come from."""
-
-    def add_rows(self, rows: IntVector, weight: FloatVector, out: FloatVector) -> None:
-        """out += the weighted sum of these rows."""
+# From the weights of all samples. A problem that starts at zero only has its boxes from
+# them: those of samples without weight are closed.
+State = Callable[[FloatVector], DualProblem]
 
 
 class HeldOut(NamedTuple):
@@ -96,10 +92,11 @@ def held_out_decisions(
         tol=max(tol, min(COARSER * tol, COARSEST)),
     )
     solved = replace(solved, options=options)
-    rows = _quick_rows(solved)
+    problem, rows = solved.state(solved.weight), _quick_rows(solved)
     if rows is not None:
-        parts = _decisions_in_rounds(solved, rows, folds)
+        parts = _decisions_of_small(solved, problem, rows, folds)
     else:
+        solved = replace(solved, gram=_computed_once(solved.gram))
         tasks = [partial(_decisions_of_fold, solved, fold) for fold in folds]
         parts = run_all(tasks, n_threads)
     decisions = solved.machine.decisions.copy()
@@ -120,50 +117,60 @@ def held_out_margins(
     Whoever has seen one class only says that class, with decision value ±1; whoever
     has seen nothing says 0.
     """
-    is_known = np.ones(len(y), dtype=bool)
-    blind, seeing = [], []
+    side = np.where(solved.weight > 0.0, np.sign(y), 0.0).astype(np.intp)
+    n_all, blind, seeing = np.bincount(side + 1, minlength=3), [], []
     for fold in folds:
-        is_known[fold] = False
-        said = np.unique(y[is_known & (solved.weight > 0.0)])
-        is_known[fold] = True
-        if len(said) == 2:
+        n_left = n_all - np.bincount(side[fold] + 1, minlength=3)
+        if n_left[0] and n_left[2]:
             seeing.append(fold)
         else:
-            blind.append((fold, said.sum()))
+            blind.append((fold, float(n_left[2] > 0) - float(n_left[0] > 0)))
     found = held_out_decisions(solved, seeing, n_threads)
     for fold, value in blind:
         found.decisions[fold] = value
     return found
 
 
-def _quick_rows(solved: Solved) -> PanelRows | None:
-    """Rows that compiled rounds read, if folds are small, and float32 is enough."""
+def _quick_rows(solved: Solved) -> Arena | None:
+    """Rows of small folds, if there is memory to keep them, and float32 is enough."""
     gram = solved.gram
     if solved.fit is not fit_decision or is_linear(gram) or gram.n > QUICK:
         return None
-    rows, beta = Arena(gram, 0, 1).short_rows(), solved.machine.solution.beta
-    if rows is None:
+    if 2 * ITEM_BYTES * gram.n**2 > solved.options.cache_bytes:
         return None
+    rows, beta = Arena(gram, 0, 1), solved.machine.solution.beta
+    if gram.n < MANY and rows.short_rows() is None:
+        return None  # all of K costs less
     typical = float(np.median(rows.errors)) * float(np.linalg.norm(beta))
     return rows if typical * gram.bound() <= solved.options.tol else None
 
 
-def _decisions_in_rounds(
-    solved: Solved, rows: PanelRows, folds: list[IntVector]
+def _computed_once(gram: Gram) -> Gram:
+    """All of K, if every fold would compute it."""
+    if gram.n >= MANY or is_linear(gram) or isinstance(gram, MatrixGram):
+        return gram
+    everything = np.arange(gram.n)
+    return MatrixGram(gram_block(gram, everything, everything), gram.bound())
+
+
+def _decisions_of_small(
+    solved: Solved, problem: DualProblem, rows: Arena, folds: list[IntVector]
 ) -> list[HeldOut]:
-    """Fold after fold with the same members, which are much the same anyway."""
-    rounds = Rounds(solved.gram.diagonal(), rows, values_of(rows))
+    """Fold after fold on the same rows, which are much the same anyway."""
+    machine, diagonal = solved.machine, solved.gram.diagonal()
+    full = Ended(machine.solution.beta, machine.image + problem.linear, None)
+    refits = Refits(problem, full, -machine.intercept, diagonal, rows.fill)
     try:
-        return [_decisions_of_next(rounds, solved, fold) for fold in folds]
+        return [_decisions_of_next(refits, solved, problem, fold) for fold in folds]
     finally:
-        rounds.leave()
+        refits.leave()
 
 
-def _decisions_of_next(rounds: Rounds, solved: Solved, fold: IntVector) -> HeldOut:
-    problem = _without(solved, fold)
-    start, image = _start(solved, problem, rounds)
-    problem = problem._replace(start=start)
-    found = rounds.solve(problem, Pace(solved.options, len(start)), image)
+def _decisions_of_next(
+    refits: Refits, solved: Solved, problem: DualProblem, fold: IntVector
+) -> HeldOut:
+    problem = _without(solved, problem, fold)
+    found = refits.solve(problem, Pace(solved.options, len(problem.linear)))
     if found.status is None:
         return _decisions_of_fold(solved, fold)
     level = group_levels(problem, found.beta, found.grad)
@@ -171,14 +178,23 @@ def _decisions_of_next(rounds: Rounds, solved: Solved, fold: IntVector) -> HeldO
     return HeldOut(decisions - level[0] if len(level) else decisions, found.status)
 
 
-def _without(solved: Solved, fold: IntVector) -> DualProblem:
+def _without(solved: Solved, problem: DualProblem, fold: IntVector) -> DualProblem:
+    """The problem without a fold, variable by variable."""
+    if problem.start.any():
+        return _stated_without(solved, fold)
+    lower, upper = problem.lower.copy(), problem.upper.copy()
+    lower[fold] = upper[fold] = 0.0
+    return problem._replace(lower=lower, upper=upper)
+
+
+def _stated_without(solved: Solved, fold: IntVector) -> DualProblem:
     weight = solved.weight.copy()
     weight[fold] = 0.0
     return solved.state(weight)
 
 
 def _decisions_of_fold(solved: Solved, fold: IntVector) -> HeldOut:
-    problem = _without(solved, fold)
+    problem = _stated_without(solved, fold)
     if is_linear(solved.gram):
         return _decisions_by_weights(solved, problem, fold, solved.gram)
     start, image = _start(solved, problem, Arena(solved.gram, 0, 1))
@@ -192,7 +208,7 @@ def is_linear(gram: Gram) -> TypeGuard[VectorGram]:
 
 
 def _start(
-    solved: Solved, problem: DualProblem, rows: Summable
+    solved: Solved, problem: DualProblem, rows: Arena
 ) -> tuple[FloatVector, FloatVector]:
     """The full solution without the fold, made feasible, and K times that."""
     before = solved.machine.solution.beta
@@ -205,7 +221,7 @@ def _start(
 
 
 def _add_change(
-    problem: DualProblem, rows: Summable, change: FloatVector, image: FloatVector
+    problem: DualProblem, rows: Arena, change: FloatVector, image: FloatVector
 ) -> None:
     weight = weight_of(problem, change, len(image))
     changed = np.flatnonzero(weight)

@@ -64,11 +64,12 @@ def held_out_of_all(
 ) -> FloatMatrix:
     """Decision values of every pair at these rows, none by who has seen the row."""
     decisions = _decisions(gram, pairs, rows)
+    members = [np.flatnonzero(labels.code == c) for c in range(labels.n_classes)]
+    held_out = np.empty(len(labels.code))
     for number, (i, j) in enumerate(labels.pairs()):
-        own = [np.flatnonzero(labels.code == c) for c in (i, j)]  # as in `fit_pairs`
-        held_out = np.full(len(labels.code), np.nan)
-        held_out[np.concatenate(own)] = calibrated[number].decisions
-        is_known = np.isin(labels.code[rows], (i, j))
+        own = np.concatenate((members[i], members[j]))  # as in `fit_pairs`
+        held_out[own] = calibrated[number].decisions
+        is_known = (labels.code[rows] == i) | (labels.code[rows] == j)
         decisions[is_known, number] = held_out[rows[is_known]]
     return decisions
 

@@ -116,6 +116,7 @@ def is_interior(box: Box, beta: FloatVector) -> BoolVector:
     return inside & ((beta != 0.0) | (box.kink == 0.0))
 
 
+@jit
 def group_levels(
     problem: DualProblem, beta: FloatVector, grad: FloatVector
 ) -> FloatVector:
@@ -124,13 +125,14 @@ def group_levels(
     Where none is free, the middle of the interval that the bound ones leave.
     """
     lowest, highest, mean, n_free = _extremes(problem, beta, grad)
-    levels = np.zeros(problem.n_groups)
-    for g in range(problem.n_groups):
-        ends = [end for end in (lowest[g], highest[g]) if np.isfinite(end)]
+    levels = np.zeros(problem.group.max() + 1)
+    for g in range(len(levels)):
+        low = lowest[g] if np.isfinite(lowest[g]) else highest[g]
+        high = highest[g] if np.isfinite(highest[g]) else low
         if n_free[g]:
             levels[g] = mean[g]
-        elif ends:
-            levels[g] = sum(ends) / len(ends)
+        elif np.isfinite(high):
+            levels[g] = 0.5 * (low + high)
     return levels
 
 

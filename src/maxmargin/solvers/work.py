@@ -59,6 +59,28 @@ def gather_work(
     return work
 
 
+@jit
+def part_of(work: Work, members: IntVector) -> Work:
+    """Some of these variables, by themselves: row k is that of member k."""
+    n = len(members)
+    part = Work(
+        work.beta[members],
+        work.grad[members],
+        np.empty(n),
+        np.empty(n),
+        work.lower[members],
+        work.upper[members],
+        work.kink[members],
+        work.diagonal[members],
+        np.arange(n),
+        np.array([0, n]),
+        np.zeros(1),
+        work.min_curvature,
+    )
+    set_masks(part, 0, n)
+    return part
+
+
 RELATIVE_FLOOR = 1e-12  # of the largest K_ii; equal samples have no curvature at all
 
 

@@ -1,0 +1,286 @@
+"""How is a problem solved again without some of its samples? On rows at hand.
+
+Who is left out is made up for by the few that were near their bounds before, and much
+the same few every time. So the rows of K of these, and of all support vectors, are
+computed once. Then a refit is some moves on a square, and some sums of rows in memory;
+a slope tells whether somebody else is needed, who joins for all refits to come.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from maxmargin._jit import jit
+from maxmargin._threads import raise_if_stopped
+from maxmargin.kernels.cache import NOBODY, RowCache, hold_all
+from maxmargin.kernels.memory import pass_on, promised_square
+from maxmargin.kernels.source import RowSource, no_source
+from maxmargin.kernels.sums import add_rows
+from maxmargin.kernels.turning import copy_turned
+from maxmargin.problems.dual import DualProblem, is_interior
+from maxmargin.solvers.coordinates import coordinate_epoch
+from maxmargin.solvers.free_set import Leaps
+from maxmargin.solvers.grow import INNER_TOL, LOOK_EVERY
+from maxmargin.solvers.held import PATIENCE, Ended
+from maxmargin.solvers.pace import Pace
+from maxmargin.solvers.pairs import pair_epoch
+from maxmargin.solvers.result import Status, WorkingSet
+from maxmargin.solvers.work import Work, gather_work, mask_of, part_of, set_masks
+from maxmargin.solvers.working_set import bounds
+from maxmargin.typing import BoolVector, FloatVector, IntVector, KernelMatrix
+
+NEAREST, PER_FREE = 96, 1.5  # movers at first: so many, and more for a free variable
+MOST_JOINING = 64  # at once
+
+FillRows = Callable[[IntVector, KernelMatrix], None]  # of K, into a matrix
+
+
+class Kept(NamedTuple):
+    """Rows of K, and who may move."""
+
+    rows: KernelMatrix  # room for all; the first `n_rows` are there
+    place: IntVector  # of every variable's row among these, or NOBODY
+    movers: IntVector  # room for all; the first `n_movers` count
+    is_mover: BoolVector  # of every variable
+    square: RowCache  # between movers
+    n_rows: IntVector  # one number
+    n_movers: IntVector  # one number
+
+
+def _keep_nothing(n: int) -> Kept:
+    return Kept(
+        rows=promised_square(n),
+        place=np.full(n, NOBODY),
+        movers=np.zeros(n, dtype=np.intp),
+        is_mover=np.zeros(n, dtype=np.bool_),
+        square=hold_all(promised_square(n)),
+        n_rows=np.zeros(1, dtype=np.intp),
+        n_movers=np.zeros(1, dtype=np.intp),
+    )
+
+
+class Refits:
+    """A solved problem of one group or none, to be solved again in other boxes."""
+
+    def __init__(
+        self,
+        problem: DualProblem,
+        solved: Ended,
+        level: float,
+        diagonal: FloatVector,
+        fill: FillRows,
+    ) -> None:
+        """`level` is the multiplier of the group, if there is one, and else 0."""
+        n = len(diagonal)
+        self.fill = fill
+        self.is_bound = not problem.is_free_of_equalities
+        beta, grad = solved.beta, solved.grad
+        self.full = gather_work(problem, np.arange(n), beta, grad, diagonal)
+        self.kept = _keep_nothing(n)
+        is_near = is_interior(problem, beta)
+        n_first = min(n, NEAREST + int(PER_FREE * np.count_nonzero(is_near)))
+        distance = _distance(self.full, level)
+        is_near[np.argpartition(distance, n_first - 1)[:n_first]] = True
+        self._keep(np.flatnonzero(is_near | (beta != 0.0)))
+        _admit(self.kept, np.flatnonzero(is_near))
+
+    def leave(self) -> None:
+        """Somebody else may have the memory."""
+        pass_on(self.kept.rows)
+        pass_on(self.kept.square.rows)
+
+    def solve(self, problem: DualProblem, pace: Pace) -> Ended:
+        """The problem in boxes that may be smaller; its start says the sum.
+
+        Slopes are as exact as rows. Without a status, somebody else must solve it.
+        """
+        work, missing = _begin(problem, self.full, self.kept, self.is_bound)
+        if missing > 0.0:  # those that are near have no room for it
+            return Ended(work.beta, work.grad, None)
+        return Ended(work.beta, work.grad, self._until_tol(work, pace))
+
+    def _until_tol(self, work: Work, pace: Pace) -> Status | None:
+        tol, kept = pace.options.tol, self.kept
+        is_second = pace.options.working_set is WorkingSet.SECOND_ORDER
+        leaps = Leaps(self.is_bound, pace.is_stopped)
+        least, n_vain = np.inf, 0
+        while True:
+            raise_if_stopped()
+            most = LOOK_EVERY * int(kept.n_movers[0])
+            most = min(most, pace.max_iter - pace.n_iter)
+            how = INNER_TOL * tol, most, is_second, self.is_bound
+            made, violation = _settle(work, kept, no_source(), how)
+            pace.n_iter += made
+            if violation <= tol:
+                return Status.CONVERGED
+            n_vain = 0 if violation < least else n_vain + 1
+            least = min(least, violation)
+            if n_vain > PATIENCE:
+                return None
+            limit = pace.limit()
+            if limit is not None:
+                return limit
+            leaps.effort += made * int(kept.n_movers[0])
+            if made < most:  # they agree, but others do not
+                self._join(_outsiders(work, kept, tol, self.is_bound))
+            else:
+                self._leap(leaps, work)
+
+    def _leap(self, leaps: Leaps, work: Work) -> None:
+        """Free variables go to their common optimum, if that costs less than moves."""
+        free = leaps.who(work)
+        if free is not None:
+            rows, place = self.kept.rows, self.kept.place[free]
+            change = leaps.leap(work, free, rows[np.ix_(place, free)])
+            add_rows(rows, place, change, (0, len(work.grad)), work.grad)
+
+    def _join(self, new: IntVector) -> None:
+        self._keep(new[self.kept.place[new] == NOBODY])
+        _admit(self.kept, new)
+
+    def _keep(self, new: IntVector) -> None:
+        """Compute these rows."""
+        kept, first = self.kept, int(self.kept.n_rows[0])
+        last = first + len(new)
+        if last > first:
+            self.fill(new, kept.rows[first:last])
+            kept.place[new] = np.arange(first, last)
+            kept.n_rows[0] = last
+
+
+def _distance(work: Work, level: float) -> FloatVector:
+    """How far a slope is from one that would set its variable moving."""
+    up, down = work.grad + work.rise - level, level - work.grad - work.fall
+    distance: FloatVector = np.minimum(np.abs(up), np.abs(down))
+    return distance
+
+
+@jit
+def _admit(kept: Kept, new: IntVector) -> None:
+    """These may move from now on; their rows are kept already."""
+    first, square = kept.n_movers[0], kept.square.rows
+    last = first + len(new)
+    kept.movers[first:last] = new
+    for k in range(first, last):
+        row = kept.rows[kept.place[kept.movers[k]]]
+        for j in range(last):
+            square[k, j] = row[kept.movers[j]]
+        kept.is_mover[kept.movers[k]] = True
+    copy_turned(square, (first, last), (0, first), square, (0, first))
+    kept.n_movers[0] = last
+
+
+@jit
+def _begin(
+    problem: DualProblem, full: Work, kept: Kept, is_bound: bool
+) -> tuple[Work, float]:
+    """The full solution in other boxes, and how much of its sum found no room."""
+    beta, grad, n = full.beta.copy(), full.grad.copy(), len(full.beta)
+    lower, upper = problem.lower, problem.upper
+    changed, change, n_changed = np.empty(n, dtype=np.intp), np.empty(n), 0
+    for k in range(n):
+        near = min(max(beta[k], lower[k]), upper[k])
+        if near != beta[k]:
+            changed[n_changed], change[n_changed] = kept.place[k], near - beta[k]
+            beta[k] = near
+            n_changed += 1
+    add_rows(kept.rows, changed[:n_changed], change[:n_changed], (0, n), grad)
+    work = Work(
+        beta,
+        grad,
+        np.empty(n),
+        np.empty(n),
+        lower,
+        upper,
+        full.kink,
+        full.diagonal,
+        full.row,
+        full.start,
+        np.zeros(1),
+        full.min_curvature,
+    )
+    missing = 0.0
+    if is_bound:
+        missing = _make_up(work, kept, problem.start.sum() - beta.sum())
+    set_masks(work, 0, n)
+    return work, missing
+
+
+@jit
+def _make_up(work: Work, kept: Kept, missing: float) -> float:
+    """The sum is restored by movers that gain most, or lose least; what is left."""
+    movers, beta = kept.movers[: kept.n_movers[0]], work.beta
+    is_up, left, n_changed = missing > 0.0, abs(missing), 0
+    slope = np.empty(len(movers))
+    for k in range(len(movers)):
+        i = movers[k]
+        rise, fall = mask_of(beta[i], work.kink[i], work.lower[i], work.upper[i])
+        slope[k] = work.grad[i] + rise if is_up else -work.grad[i] - fall
+    order = np.argsort(slope)
+    changed, change = np.empty(len(movers), dtype=np.intp), np.empty(len(movers))
+    for k in order:
+        i = movers[k]
+        end = work.upper[i] if is_up else work.lower[i]
+        before, room = beta[i], abs(end - beta[i])
+        step = min(room, left)
+        if step == 0.0:
+            continue
+        beta[i] = end if step == room else before + (step if is_up else -step)
+        changed[n_changed], change[n_changed] = kept.place[i], beta[i] - before
+        left -= step
+        n_changed += 1
+    at, span = changed[:n_changed], (0, len(work.grad))
+    add_rows(kept.rows, at, change[:n_changed], span, work.grad)
+    return left
+
+
+@jit
+def _settle(
+    work: Work, kept: Kept, source: RowSource, how: tuple[float, int, bool, bool]
+) -> tuple[int, float]:
+    """Movers agree among themselves: (moves made, violation of everybody).
+
+    `how` is (tol, moves, second order or not, whether an equality binds them).
+    """
+    tol, most, is_second_order, is_bound = how
+    movers, beta = kept.movers[: kept.n_movers[0]], work.beta
+    own = part_of(work, movers)
+    if is_bound:
+        _, made, _, _ = pair_epoch(own, kept.square, source, tol, most, is_second_order)
+    else:
+        _, made, _, _ = coordinate_epoch(
+            own, kept.square, source, tol, most, is_second_order
+        )
+    moved, change = np.empty(len(movers), dtype=np.intp), np.empty(len(movers))
+    n_moved = 0
+    for k in range(len(movers)):
+        i = movers[k]
+        if own.beta[k] != beta[i]:
+            moved[n_moved], change[n_moved] = kept.place[i], own.beta[k] - beta[i]
+            beta[i], work.rise[i], work.fall[i] = own.beta[k], own.rise[k], own.fall[k]
+            n_moved += 1
+    span = 0, len(beta)
+    add_rows(kept.rows, moved[:n_moved], change[:n_moved], span, work.grad)
+    lowest, highest = bounds(work.grad, work.rise, work.fall)
+    return made, highest - lowest if is_bound else max(highest, -lowest)
+
+
+@jit
+def _outsiders(work: Work, kept: Kept, tol: float, is_bound: bool) -> IntVector:
+    """Who violates and cannot move yet; the worst, where they are many."""
+    lowest, highest = 0.0, 0.0
+    if is_bound:
+        lowest, highest = bounds(work.grad, work.rise, work.fall)
+    n, n_found = len(work.grad), 0
+    found, excess = np.empty(n, dtype=np.intp), np.empty(n)
+    for k in range(n):
+        up, down = work.grad[k] + work.rise[k], work.grad[k] + work.fall[k]
+        by = max(highest - up, down - lowest)
+        if by > tol and not kept.is_mover[k]:
+            found[n_found], excess[n_found] = k, -by
+            n_found += 1
+    if n_found > MOST_JOINING:
+        worst = np.argsort(excess[:n_found])[:MOST_JOINING]
+        return found[np.sort(worst)]
+    return found[:n_found].copy()

@@ -1,0 +1,159 @@
+"""Is a problem in other boxes solved as if it had never had its own?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from maxmargin.data.rows import as_rows
+from maxmargin.kernels.arena import Arena
+from maxmargin.kernels.functions import RBF
+from maxmargin.kernels.gram import VectorGram, gram_block
+from maxmargin.problems import DualProblem, epsilon_svr, one_class
+from maxmargin.problems.classification import c_svc
+from maxmargin.problems.dual import kkt_violation
+from maxmargin.solvers import Options, Status, refits, solve
+from maxmargin.solvers.free_set import Leaps
+from maxmargin.solvers.held import Ended
+from maxmargin.solvers.pace import Pace
+from maxmargin.solvers.refits import Refits
+from maxmargin.solvers.result import WorkingSet
+
+Floats = npt.NDArray[np.float64]
+N, TOL = 400, 1e-4
+EVERYBODY = np.arange(N)
+NAMES = ["c_svc", "c_svc without intercept", "epsilon_svr", "one_class"]
+
+
+def draw(C: float = 2.0) -> tuple[VectorGram, dict[str, DualProblem]]:
+    random = np.random.default_rng(0)
+    X = random.normal(size=(N, 5))
+    z = X[:, 0] + 0.8 * random.normal(size=N)
+    y, box = np.where(z > 0, 1.0, -1.0), C * random.uniform(0.5, 2.0, N)
+    problems = {
+        "c_svc": c_svc(y, box),
+        "c_svc without intercept": c_svc(y, box, has_intercept=False),
+        "epsilon_svr": epsilon_svr(z, box, 0.1),
+        "one_class": one_class(box, 0.2),
+    }
+    return VectorGram(RBF(0.3), as_rows(X)), problems
+
+
+def solved(problem: DualProblem, gram: VectorGram) -> Refits:
+    found = solve(problem, gram, Options(tol=TOL))
+    assert found.grad is not None
+    level = float(found.level[0]) if len(found.level) else 0.0
+    full = Ended(found.beta, found.grad, None)
+    return Refits(problem, full, level, gram.diagonal(), Arena(gram, 0, 1).fill)
+
+
+def without(problem: DualProblem, fold: npt.NDArray[np.intp]) -> DualProblem:
+    lower, upper = problem.lower.copy(), problem.upper.copy()
+    lower[fold] = upper[fold] = 0.0
+    total = problem.start.sum()
+    if total > 0.0:
+        return one_class(upper, total / problem.upper.sum())
+    return problem._replace(lower=lower, upper=upper)
+
+
+def violation(problem: DualProblem, gram: VectorGram, beta: Floats) -> float:
+    """In float64, from nothing but the point, which has to be feasible."""
+    assert ((beta >= problem.lower) & (beta <= problem.upper)).all()
+    if not problem.is_free_of_equalities:
+        assert beta.sum() == pytest.approx(problem.start.sum(), abs=1e-10)
+    K = gram_block(gram, EVERYBODY, EVERYBODY)
+    return kkt_violation(problem, beta, K @ beta + problem.linear)
+
+
+@pytest.mark.parametrize("working_set", WorkingSet)
+@pytest.mark.parametrize("name", NAMES)
+def test_every_fold_is_solved(name: str, working_set: WorkingSet) -> None:
+    gram, problems = draw()
+    refit = solved(problems[name], gram)
+    options = Options(tol=TOL, working_set=working_set)
+
+    for k in range(4):
+        problem = without(problems[name], EVERYBODY[k::4])
+        pace = Pace(options, N)
+        found = refit.solve(problem, pace)
+        assert found.status is Status.CONVERGED
+        assert violation(problem, gram, found.beta) < 1.05 * TOL
+        assert pace.n_iter > 0
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_whoever_is_needed_joins(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(refits, "NEAREST", 8)
+    monkeypatch.setattr(refits, "PER_FREE", 0.0)
+    monkeypatch.setattr(refits, "MOST_JOINING", 4)
+    gram, problems = draw()
+    refit = solved(problems[name], gram)
+    n_first = int(refit.kept.n_movers[0])
+    problem = without(problems[name], EVERYBODY[:150])
+
+    found = refit.solve(problem, Pace(Options(tol=TOL), N))
+
+    n_movers, n_rows = int(refit.kept.n_movers[0]), int(refit.kept.n_rows[0])
+    assert found.status is Status.CONVERGED
+    assert violation(problem, gram, found.beta) < 1.05 * TOL
+    assert n_first < n_movers <= n_rows < N
+    movers, rows = refit.kept.movers[:n_movers], refit.kept.rows[:n_rows]
+    assert len(np.unique(movers)) == n_movers
+    K = gram_block(gram, EVERYBODY, EVERYBODY)
+    square = refit.kept.square.rows[:n_movers, :n_movers]
+    assert np.abs(square - K[np.ix_(movers, movers)]).max() < 1e-6
+    assert np.abs(rows[refit.kept.place[movers]] - K[movers]).max() < 1e-6
+
+
+def test_many_moves_give_way_to_leaps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(refits, "LOOK_EVERY", 1)
+    gram, problems = draw(C=1e4)
+    leaps, leap = [], Leaps.leap
+
+    def counted(*given: Any) -> Floats:
+        leaps.append(leap(*given))
+        return leaps[-1]
+
+    refit = solved(problems["c_svc"], gram)
+    monkeypatch.setattr(Leaps, "leap", counted)
+    problem = without(problems["c_svc"], EVERYBODY[::5])
+
+    found = refit.solve(problem, Pace(Options(tol=1e-3), N))
+
+    assert found.status is Status.CONVERGED
+    assert violation(problem, gram, found.beta) < 2e-3
+    assert any(change.any() for change in leaps)
+
+
+def test_limits_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+    gram, problems = draw()
+    refit = solved(problems["c_svc"], gram)
+    problem = without(problems["c_svc"], EVERYBODY[::5])
+
+    pace = Pace(Options(tol=TOL, max_iter=5), N)
+    found = refit.solve(problem, pace)
+
+    assert found.status is Status.MAX_ITER
+    assert pace.n_iter == 5
+    assert violation(problem, gram, found.beta) > TOL
+    monkeypatch.setattr(refits, "LOOK_EVERY", 0)  # moves, before time is looked at
+    late = Pace(Options(tol=TOL, time_limit=1e-9, started=0.0), N)
+    assert refit.solve(problem, late).status is Status.TIME_LIMIT
+
+
+def test_a_sum_without_room_is_left_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The few that may move cannot take what four fifths leave behind."""
+    monkeypatch.setattr(refits, "NEAREST", 4)
+    monkeypatch.setattr(refits, "PER_FREE", 0.0)
+    gram, problems = draw()
+    refit = solved(problems["one_class"], gram)
+    inside = EVERYBODY[:: N // 80]
+    problem = without(problems["one_class"], np.setdiff1d(EVERYBODY, inside))
+    problem = problem._replace(start=problem.upper)  # all of it
+
+    found = refit.solve(problem, Pace(Options(tol=TOL), N))
+
+    assert found.status is None
