@@ -49,6 +49,9 @@ class TrainingSet:
 
 def check_samples(estimator: Any, X: Any, *, reset: bool) -> Any:
     """X as a C-ordered float array or canonical CSR matrix, copied if it is neither."""
+    if reset and _is_checked(X) and not hasattr(estimator, "feature_names_in_"):
+        estimator.n_features_in_ = X.shape[1]
+        return X
     X = validate_data(
         estimator,
         X,
@@ -62,6 +65,13 @@ def check_samples(estimator: Any, X: Any, *, reset: bool) -> Any:
         X = X.copy()
         X.sum_duplicates()
     return X
+
+
+def _is_checked(X: Any) -> bool:
+    """Whether scikit-learn's long look at X would find nothing to say or to do."""
+    if type(X) is not np.ndarray or X.ndim != 2 or X.dtype not in FLOATS:
+        return False
+    return bool(X.size and X.flags.c_contiguous and np.isfinite(X).all())
 
 
 def check_training_set(
