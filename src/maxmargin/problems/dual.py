@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from maxmargin._jit import jit
+from maxmargin._jit import jit, jit_fast
 from maxmargin.typing import BoolVector, FloatVector, IntVector
 
 NO_GROUP = -1  # a variable that no equality binds: machines without intercept
@@ -53,6 +53,7 @@ def slopes(
     return right, left
 
 
+@jit
 def kkt_violation(problem: DualProblem, beta: FloatVector, grad: FloatVector) -> float:
     """LIBSVM's stopping measure: the largest slope any feasible move could still gain.
 
@@ -61,9 +62,9 @@ def kkt_violation(problem: DualProblem, beta: FloatVector, grad: FloatVector) ->
     gradient.
     """
     lowest, highest, _, _ = _extremes(problem, beta, grad)
-    if problem.is_free_of_equalities:
-        return float(max(highest[0], -lowest[0], 0.0))
-    return float(max((highest - lowest).max(), 0.0))
+    if problem.group.max() == NO_GROUP:
+        return max(highest[0], -lowest[0], 0.0)
+    return max((highest - lowest).max(), 0.0)
 
 
 @jit
@@ -116,6 +117,7 @@ def is_interior(box: Box, beta: FloatVector) -> BoolVector:
     return inside & ((beta != 0.0) | (box.kink == 0.0))
 
 
+@jit
 def group_levels(
     problem: DualProblem, beta: FloatVector, grad: FloatVector
 ) -> FloatVector:
@@ -124,19 +126,25 @@ def group_levels(
     Where none is free, the middle of the interval that the bound ones leave.
     """
     lowest, highest, mean, n_free = _extremes(problem, beta, grad)
-    levels = np.zeros(problem.n_groups)
-    for g in range(problem.n_groups):
-        ends = [end for end in (lowest[g], highest[g]) if np.isfinite(end)]
+    levels = np.zeros(problem.group.max() + 1)
+    for g in range(len(levels)):
+        low, high = lowest[g], highest[g]
         if n_free[g]:
             levels[g] = mean[g]
-        elif ends:
-            levels[g] = sum(ends) / len(ends)
+        elif np.isfinite(low) and np.isfinite(high):
+            levels[g] = 0.5 * (low + high)
+        elif np.isfinite(low) or np.isfinite(high):
+            levels[g] = low if np.isfinite(low) else high
     return levels
 
 
+@jit_fast
 def dual_objective(problem: DualProblem, beta: FloatVector, grad: FloatVector) -> float:
     """½ βᵀKβ + linearᵀβ + kinkᵀ|β|, with Kβ read off the gradient."""
-    return float(0.5 * beta @ (grad + problem.linear) + problem.kink @ np.abs(beta))
+    linear, kink, total = problem.linear, problem.kink, 0.0
+    for k in range(beta.size):
+        total += 0.5 * beta[k] * (grad[k] + linear[k]) + kink[k] * abs(beta[k])
+    return total
 
 
 @jit

@@ -62,9 +62,10 @@ def gather_work(
 RELATIVE_FLOOR = 1e-12  # of the largest K_ii; equal samples have no curvature at all
 
 
+@jit
 def curvature_floor(diagonal: FloatVector) -> float:
     """The least curvature a step may divide by, on the kernel's own scale."""
-    largest = float(np.abs(diagonal).max())
+    largest = np.abs(diagonal).max()
     return RELATIVE_FLOOR * largest if largest > 0.0 else RELATIVE_FLOOR
 
 
