@@ -15,9 +15,7 @@ from maxmargin.solvers import Options, solve
 from maxmargin.solvers.small import FEW, MOST, is_tiny, solve_tiny
 
 TINY = [
-    case
-    for case in CASES
-    if case.problem.n_groups <= 1 and case.problem.linear.any()
+    case for case in CASES if case.problem.n_groups <= 1 and case.problem.linear.any()
 ]
 # Moves alone would take too long:
 ENDLESS = {"c_svc hard line", "c_svc large C", "svr polynomial", "svr free line"}
@@ -77,6 +75,20 @@ def test_larger_ones_are_solved_to_the_tolerance(
     assert ending is not None and ending.has_converged
     solution = ending.solution(ending.n_moves)
     assert_solved(Case("", problem, gram), solution, 1e-4, precision=1e-12)
+
+
+@pytest.mark.parametrize("is_given", [False, True])
+def test_variables_may_stand_for_any_rows(is_given: bool) -> None:
+    problem, X = posed(20)
+    gram: Gram = VectorGram(RBF(0.5), as_rows(X))
+    everything = np.arange(20)
+    if is_given:
+        gram = MatrixGram(gram_block(gram, everything, everything))
+    problem = problem._replace(row=np.roll(everything, 7) // 2 * 2)
+
+    solution = solve(problem, gram, Options())
+
+    assert_solved(Case("", problem, gram), solution, 1e-8)
 
 
 def test_only_rows_that_are_needed_are_computed() -> None:

@@ -62,9 +62,12 @@ def kkt_violation(problem: DualProblem, beta: FloatVector, grad: FloatVector) ->
     gradient.
     """
     lowest, highest, _, _ = _extremes(problem, beta, grad)
-    if problem.group.max() == NO_GROUP:
+    if problem.group[0] == NO_GROUP:
         return max(highest[0], -lowest[0], 0.0)
-    return max((highest - lowest).max(), 0.0)
+    violation = 0.0
+    for g in range(len(lowest)):
+        violation = max(violation, highest[g] - lowest[g])
+    return violation
 
 
 @jit
@@ -126,7 +129,7 @@ def group_levels(
     Where none is free, the middle of the interval that the bound ones leave.
     """
     lowest, highest, mean, n_free = _extremes(problem, beta, grad)
-    levels = np.zeros(problem.group.max() + 1)
+    levels = np.zeros(0 if problem.group[0] == NO_GROUP else len(lowest))
     for g in range(len(levels)):
         low, high = lowest[g], highest[g]
         if n_free[g]:

@@ -1,7 +1,9 @@
 """How is a tiny problem solved in a fraction of a millisecond? With nothing around it.
 
 One call of compiled code makes the moves, to nearly the last digit, and looks at the
-result. Cross-validation on small sets solves thousands of these.
+result. Cross-validation on small sets solves thousands of these. Problems that are a
+little larger begin like this, too, with less ambition: what few moves do not solve goes
+on elsewhere, from where they ended.
 """
 
 from typing import NamedTuple
@@ -14,7 +16,6 @@ from maxmargin.kernels.functions import Linear
 from maxmargin.kernels.gram import Gram, MatrixGram, VectorGram, gram_block
 from maxmargin.kernels.source import NO_KIND, RowSource, no_source
 from maxmargin.problems.dual import (
-    NO_GROUP,
     DualProblem,
     dual_gap,
     dual_objective,
@@ -22,7 +23,7 @@ from maxmargin.problems.dual import (
     kkt_violation,
 )
 from maxmargin.solvers.coordinates import coordinate_epoch
-from maxmargin.solvers.pairs import CONVERGED, obtain_row, pair_epoch
+from maxmargin.solvers.pairs import CONVERGED, compute_missing, pair_epoch
 from maxmargin.solvers.result import Options, Solution, Status, WorkingSet
 from maxmargin.solvers.work import Work, curvature_floor, set_masks
 from maxmargin.solvers.working_set import add_row
@@ -97,15 +98,19 @@ def solve_tiny(problem: DualProblem, gram: Gram, options: Options) -> Ending | N
     if len(source.columns) > MOST_FEATURES:
         source = no_source()
     if source.kind == NO_KIND:
-        rows = gram_block(gram, np.arange(gram.n), problem.row)
+        everything = np.arange(gram.n)
+        rows = gram_block(gram, everything, everything)
+        if not np.array_equal(problem.row, everything):
+            rows = np.ascontiguousarray(rows[:, problem.row])
     else:
         rows = np.empty((gram.n, n))
     is_second = options.working_set is WorkingSet.SECOND_ORDER
-    return _move(problem, rows, source, gram.diagonal(), options.tol, is_second)
+    move = _move_singles if problem.is_free_of_equalities else _move_pairs
+    return move(problem, rows, source, gram.diagonal(), options.tol, is_second)
 
 
 @jit
-def _move(
+def _move_pairs(
     problem: DualProblem,
     rows: FloatMatrix,
     source: RowSource,
@@ -113,21 +118,61 @@ def _move(
     tol: float,
     is_second: bool,
 ) -> Ending:
-    """Pairs, or single variables, move until the violation is small enough."""
+    """Pairs of variables move until the violation is small enough."""
+    cache, work, goal, most = _begin(problem, rows, source, diagonal, tol)
+    why, made, _, _ = pair_epoch(work, cache, source, goal, most, is_second)
+    return _end(problem, work.beta, cache, (why, made), tol)
+
+
+@jit
+def _move_singles(
+    problem: DualProblem,
+    rows: FloatMatrix,
+    source: RowSource,
+    diagonal: FloatVector,
+    tol: float,
+    is_second: bool,
+) -> Ending:
+    """The same where no equality binds variables to one another."""
+    cache, work, goal, most = _begin(problem, rows, source, diagonal, tol)
+    why, made, _, _ = coordinate_epoch(work, cache, source, goal, most, is_second)
+    return _end(problem, work.beta, cache, (why, made), tol)
+
+
+@jit
+def _begin(
+    problem: DualProblem,
+    rows: FloatMatrix,
+    source: RowSource,
+    diagonal: FloatVector,
+    tol: float,
+) -> tuple[RowCache, Work, float, int]:
+    """What moves need, how small the violation shall become, and in how many."""
     cache = _cache_in(rows, source.kind == NO_KIND)
-    grad = _gradient(problem, problem.start, cache, source)
-    work = _work_on(problem, grad, diagonal)
-    n = len(grad)
-    if n < FEW:
-        goal, most = SHARP * max(1.0, np.abs(grad).max()), MOVES * n
-    else:
-        goal, most = CLOSE * tol, FEWER_MOVES * n
-    if problem.group.max() == NO_GROUP:
-        why, made, _, _ = coordinate_epoch(work, cache, source, goal, most, is_second)
-    else:
-        why, made, _, _ = pair_epoch(work, cache, source, goal, most, is_second)
-    beta = work.beta
-    grad = _gradient(problem, beta, cache, source)
+    n, start = len(problem.start), problem.start
+    for k in range(n):
+        if start[k] != 0.0 and cache.slot[problem.row[k]] == NOBODY:
+            compute_missing(cache, source, problem.row[k], k)
+    work = _work_on(problem, _gradient(problem, start, cache), diagonal)
+    if n >= FEW:
+        return cache, work, CLOSE * tol, FEWER_MOVES * n
+    steepest = 1.0
+    for k in range(n):
+        steepest = max(steepest, abs(work.grad[k]))
+    return cache, work, SHARP * steepest, MOVES * n
+
+
+@jit
+def _end(
+    problem: DualProblem,
+    beta: FloatVector,
+    cache: RowCache,
+    how: tuple[int, int],
+    tol: float,
+) -> Ending:
+    """What the gradient says, summed up afresh; `how`: why moves ended, how many."""
+    why, made = how
+    grad = _gradient(problem, beta, cache)
     violation = kkt_violation(problem, beta, grad)
     level = group_levels(problem, beta, grad)
     return Ending(
@@ -147,18 +192,15 @@ def _move(
 def _cache_in(rows: FloatMatrix, is_full: bool) -> RowCache:
     """Room for every row, with all of them there or none."""
     n = len(rows)
-    place = np.arange(n) if is_full else np.full(n, NOBODY)
-    counts = np.zeros((3, 1), dtype=np.intp)
-    counts[1, 0] = n if is_full else 0
+    owner, slot = np.empty(n, dtype=np.intp), np.empty(n, dtype=np.intp)
+    for s in range(n):
+        owner[s] = slot[s] = s if is_full else NOBODY
+    clock, n_used = np.zeros(1, dtype=np.intp), np.zeros(1, dtype=np.intp)
+    n_misses = np.zeros(1, dtype=np.intp)
+    n_used[0] = n if is_full else 0
+    last_use = np.zeros(n, dtype=np.intp)
     return RowCache(
-        rows,
-        rows.reshape(-1),
-        place,
-        place.copy(),
-        np.zeros(n, dtype=np.intp),
-        counts[0],
-        counts[1],
-        counts[2],
+        rows, rows.reshape(-1), owner, slot, last_use, clock, n_used, n_misses
     )
 
 
@@ -166,6 +208,10 @@ def _cache_in(rows: FloatMatrix, is_full: bool) -> RowCache:
 def _work_on(problem: DualProblem, grad: FloatVector, diagonal: FloatVector) -> Work:
     """All variables of a problem with one group, or none, in their own order."""
     n = len(grad)
+    start, own = np.zeros(2, dtype=np.intp), np.empty(n)
+    start[1] = n
+    for k in range(n):
+        own[k] = diagonal[problem.row[k]]
     work = Work(
         problem.start.copy(),
         grad,
@@ -174,9 +220,9 @@ def _work_on(problem: DualProblem, grad: FloatVector, diagonal: FloatVector) -> 
         problem.lower,
         problem.upper,
         problem.kink,
-        diagonal[problem.row],
+        own,
         problem.row,
-        np.array([0, n]),
+        start,
         np.zeros(1),
         curvature_floor(diagonal),
     )
@@ -185,13 +231,10 @@ def _work_on(problem: DualProblem, grad: FloatVector, diagonal: FloatVector) -> 
 
 
 @jit
-def _gradient(
-    problem: DualProblem, beta: FloatVector, cache: RowCache, source: RowSource
-) -> FloatVector:
-    """K @ beta + linear."""
+def _gradient(problem: DualProblem, beta: FloatVector, cache: RowCache) -> FloatVector:
+    """K @ beta + linear, from rows that are all there."""
     grad = problem.linear.copy()
     for k in range(len(beta)):
         if beta[k] != 0.0:
-            slot = obtain_row(cache, source, problem.row[k], k)
-            add_row(grad, cache.rows[slot], beta[k])
+            add_row(grad, cache.rows[cache.slot[problem.row[k]]], beta[k])
     return grad
