@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any, TypeVar
 
-from threadpoolctl import OpenBLASController, ThreadpoolController
+from threadpoolctl import LibController, OpenBLASController, ThreadpoolController
 
 T = TypeVar("T")
 
@@ -32,8 +32,24 @@ class _Shared:
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.pool: ThreadPoolExecutor | None = None
-        self.limit: Any = None
+        self.limit: _BlasLimit | None = None
         self.n_inside = 0
+
+
+class _BlasLimit:
+    """One thread for each of BLAS's libraries, until they get back what they had."""
+
+    def __init__(self) -> None:
+        _take_control()
+        libraries = [lib for lib in _libraries() if lib.user_api == "blas"]
+        self.before = [(lib, lib.get_num_threads()) for lib in libraries]
+        for library in libraries:
+            library.set_num_threads(1)
+
+    def lift(self) -> None:
+        _take_control()
+        for library, n_threads in self.before:
+            library.set_num_threads(n_threads)
 
 
 _context = _Context()
@@ -46,8 +62,7 @@ def _renew_after_fork() -> None:
     limit = _shared.limit
     _shared, _context = _Shared(), _Context()
     if limit is not None:
-        _take_control()
-        limit.restore_original_limits()
+        limit.lift()
 
 
 if hasattr(os, "register_at_fork"):
@@ -66,25 +81,23 @@ def one_blas_thread() -> Iterator[None]:
     """Hold BLAS to one thread until the last of all overlapping scopes has left."""
     shared = _shared
     with shared.lock:
-        if shared.n_inside == 0:
-            _take_control()
-            shared.limit = _controller().limit(limits=1, user_api="blas")
+        if shared.limit is None:
+            shared.limit = _BlasLimit()
         shared.n_inside += 1
     try:
         yield
     finally:
         with shared.lock:
             shared.n_inside -= 1
-            if shared.n_inside == 0:
-                _take_control()
-                shared.limit.restore_original_limits()
+            if shared.n_inside == 0 and shared.limit is not None:
+                shared.limit.lift()
                 shared.limit = None
 
 
 @cache
-def _controller() -> ThreadpoolController:
+def _libraries() -> list[LibController]:
     """Found once: looking through the loaded libraries costs milliseconds."""
-    return ThreadpoolController()
+    return ThreadpoolController().lib_controllers
 
 
 def _take_control() -> None:
@@ -95,7 +108,7 @@ def _take_control() -> None:
 
 def _limit_this_thread() -> None:
     """Where BLAS counts threads for each caller, pool threads have one for good."""
-    for library in _controller().lib_controllers:
+    for library in _libraries():
         if getattr(library, "threading_layer", None) == "openmp":
             library.set_num_threads(1)
 

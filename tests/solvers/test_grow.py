@@ -203,7 +203,7 @@ def test_the_callback_hears_of_the_end() -> None:
 
 
 def test_large_problems_grow_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
-    problem, X = posed("svc", n=400)
+    problem, X = posed("svc", n=800)
     gram = VectorGram(RBF(0.5), as_rows(X))
     by_growing = solve(problem, gram, Options())
     monkeypatch.setattr(kernel, "MANY", 1000)

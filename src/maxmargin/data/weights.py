@@ -19,7 +19,5 @@ def counted_samples(weight: FloatVector) -> IntVector:
 
 def box_sizes(C: float, weight: FloatVector) -> FloatVector:
     """C times the weights; no weight is no box, even where C is infinite."""
-    counts = weight > 0.0
     sizes = np.zeros(len(weight))
-    sizes[counts] = C * weight[counts]
-    return sizes
+    return np.multiply(C, weight, out=sizes, where=weight > 0.0)

@@ -18,6 +18,7 @@ from maxmargin.kernels.gram import count_samples
 from maxmargin.typing import FloatVector, IntVector
 
 FLOATS = [np.float64, np.float32]
+FEW_VALUES = 1 << 20  # a fit to more hardly notices scikit-learn's checks
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,9 @@ class TrainingSet:
 
 def check_samples(estimator: Any, X: Any, *, reset: bool) -> Any:
     """X as a C-ordered float array or canonical CSR matrix, copied if it is neither."""
+    if reset and _is_checked(X) and not hasattr(estimator, "feature_names_in_"):
+        estimator.n_features_in_ = X.shape[1]
+        return X
     X = validate_data(
         estimator,
         X,
@@ -62,6 +66,15 @@ def check_samples(estimator: Any, X: Any, *, reset: bool) -> Any:
         X = X.copy()
         X.sum_duplicates()
     return X
+
+
+def _is_checked(X: Any) -> bool:
+    """Whether scikit-learn's long look at X would find nothing to say or to do."""
+    if type(X) is not np.ndarray or X.ndim != 2 or X.dtype not in FLOATS:
+        return False
+    if not (0 < X.size <= FEW_VALUES and X.flags.c_contiguous):
+        return False
+    return bool(np.isfinite(X).all())
 
 
 def check_training_set(

@@ -36,7 +36,7 @@ class Labelled(BaseMachine):
 
     def _check_targets(self, y: Any, training: TrainingSet) -> ClassTargets:
         require_targets(self, y)
-        y = column_or_1d(y, warn=True)
+        y = as_vector(y)
         every = encode_labels(y)
         if y.dtype.kind not in PLAIN_LABELS:
             check_classification_targets(y)
@@ -75,7 +75,7 @@ class Numbered(BaseMachine):
 
     def _check_targets(self, y: Any, training: TrainingSet) -> FloatVector:
         require_targets(self, y)
-        y = _check_y(column_or_1d(y, warn=True), y_numeric=True, estimator=self)
+        y = _check_y(as_vector(y), y_numeric=True, estimator=self)
         targets: FloatVector = y.astype(np.float64)[training.kept]
         return targets
 
@@ -104,6 +104,15 @@ class Unlabelled(BaseMachine):
 
     def _check_targets(self, y: Any, training: TrainingSet) -> None:
         return None
+
+
+def as_vector(y: Any) -> np.ndarray:
+    """y in one dimension, as scikit-learn reads it, which leaves a plain one alone."""
+    is_plain = type(y) is np.ndarray and y.dtype.kind in PLAIN_LABELS + "f"
+    if is_plain and y.ndim == 1 and y.flags.c_contiguous:
+        return y
+    vector: np.ndarray = column_or_1d(y, warn=True)
+    return vector
 
 
 def require_targets(estimator: Any, y: Any) -> None:

@@ -10,6 +10,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from maxmargin._jit import jit
 from maxmargin._threads import count_cores, run_all
 from maxmargin.data.labels import Labels, pairs_of
 from maxmargin.kernels.classes import PairGrams, Sizes, computed_once, share_classes
@@ -51,8 +52,9 @@ def share_between_pairs(
     `options` are those of a pair that shares nothing. Who shares gives up memory for
     it, but never what a pair needs for its own square.
     """
-    if labels.n_classes > 2:
-        gram = computed_once(gram)
+    if labels.n_classes == 2:
+        return PairGrams(gram, []), options
+    gram = computed_once(gram)
     members = [np.flatnonzero(labels.code == c) for c in range(labels.n_classes)]
     n_at_once = min(len(labels.pairs()), count_cores())
     total, counts = n_at_once * options.cache_bytes, sorted(map(len, members))
@@ -109,9 +111,7 @@ def _gather(
     n = len(labels.code)
     coef = np.zeros((labels.n_classes - 1, n))
     for (i, j), here, machine in zip(labels.pairs(), rows, machines, strict=True):
-        is_first = labels.code[here] == i
-        coef[j - 1, here[is_first]] = machine.coef[is_first]
-        coef[i, here[~is_first]] = machine.coef[~is_first]
+        _lay_out(machine.coef, here, labels.code, (i, j), coef)
     is_support = (coef != 0.0).any(axis=0)
     by_class = np.argsort(labels.code, kind="stable")
     support = by_class[is_support[by_class]]
@@ -122,6 +122,20 @@ def _gather(
         dual_coef=coef[:, support],
         intercept=np.array([machine.intercept for machine in machines]),
     )
+
+
+@jit
+def _lay_out(
+    own: FloatVector,
+    rows: IntVector,
+    code: IntVector,
+    pair: tuple[int, int],
+    coef: FloatMatrix,
+) -> None:
+    """Write the coefficients of a pair where they belong."""
+    i, j = pair
+    for k in range(len(rows)):
+        coef[j - 1 if code[rows[k]] == i else i, rows[k]] = own[k]
 
 
 def class_parts(

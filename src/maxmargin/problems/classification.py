@@ -13,12 +13,12 @@ ROUNDING = 1e-12  # sums of weights are no more exact than this
 
 def c_svc(y: FloatVector, C: FloatVector, *, has_intercept: bool = True) -> DualProblem:
     """C-support vector classification: y is ±1, C has one bound per sample."""
-    n = len(y)
+    n, positive = len(y), y > 0
     return DualProblem(
         linear=-y,
         kink=np.zeros(n),
-        lower=np.where(y > 0, 0.0, -C),
-        upper=np.where(y > 0, C, 0.0),
+        lower=np.where(positive, 0.0, -C),
+        upper=np.where(positive, C, 0.0),
         group=np.full(n, 0 if has_intercept else NO_GROUP),
         row=np.arange(n),
         start=np.zeros(n),

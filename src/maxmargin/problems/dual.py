@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from maxmargin._jit import jit
+from maxmargin._jit import jit, jit_fast
 from maxmargin.typing import BoolVector, FloatVector, IntVector
 
 NO_GROUP = -1  # a variable that no equality binds: machines without intercept
@@ -53,6 +53,7 @@ def slopes(
     return right, left
 
 
+@jit
 def kkt_violation(problem: DualProblem, beta: FloatVector, grad: FloatVector) -> float:
     """LIBSVM's stopping measure: the largest slope any feasible move could still gain.
 
@@ -61,9 +62,12 @@ def kkt_violation(problem: DualProblem, beta: FloatVector, grad: FloatVector) ->
     gradient.
     """
     lowest, highest, _, _ = _extremes(problem, beta, grad)
-    if problem.is_free_of_equalities:
-        return float(max(highest[0], -lowest[0], 0.0))
-    return float(max((highest - lowest).max(), 0.0))
+    if problem.group[0] == NO_GROUP:
+        return max(highest[0], -lowest[0], 0.0)
+    violation = 0.0
+    for g in range(len(lowest)):
+        violation = max(violation, highest[g] - lowest[g])
+    return violation
 
 
 @jit
@@ -136,9 +140,13 @@ def group_levels(
     return levels
 
 
+@jit_fast
 def dual_objective(problem: DualProblem, beta: FloatVector, grad: FloatVector) -> float:
     """½ βᵀKβ + linearᵀβ + kinkᵀ|β|, with Kβ read off the gradient."""
-    return float(0.5 * beta @ (grad + problem.linear) + problem.kink @ np.abs(beta))
+    linear, kink, total = problem.linear, problem.kink, 0.0
+    for k in range(beta.size):
+        total += 0.5 * beta[k] * (grad[k] + linear[k]) + kink[k] * abs(beta[k])
+    return total
 
 
 @jit

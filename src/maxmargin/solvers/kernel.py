@@ -5,6 +5,8 @@ has nothing to save. What float32 rows leave to be done, sequential minimal opti
 does, in float64.
 """
 
+import numpy as np
+
 from maxmargin.kernels.gram import Gram, RowsGram
 from maxmargin.problems.dual import DualProblem
 from maxmargin.solvers.descent import solve_smo
@@ -12,7 +14,7 @@ from maxmargin.solvers.gradient import solution_at
 from maxmargin.solvers.grow import Reached, grow
 from maxmargin.solvers.pace import Pace
 from maxmargin.solvers.result import Options, Solution
-from maxmargin.solvers.small import is_tiny, solve_tiny
+from maxmargin.solvers.small import solve_tiny
 from maxmargin.typing import FloatVector
 
 MANY = 300  # samples: below, a polish to the last digits costs little
@@ -30,10 +32,13 @@ def solve(
     start where somebody knows it already, in float32's precision.
     """
     pace = Pace(options, len(problem.linear))
-    if options.method == "auto" and is_tiny(problem, options):
-        found = solve_tiny(problem, gram, options, pace)
-        if found is not None:
-            return found
+    ending = solve_tiny(problem, gram, options) if options.method == "auto" else None
+    if ending is not None:
+        pace.n_iter += ending.n_moves
+        if ending.has_converged:
+            return ending.solution(pace.n_iter)
+        if np.isfinite(ending.violation):
+            problem, image = problem._replace(start=ending.beta), None
     if not _can_grow(problem, gram, options):
         return solve_smo(problem, gram, options, pace)
     reached = grow(problem, gram, options, pace, image)

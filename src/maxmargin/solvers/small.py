@@ -1,29 +1,72 @@
 """How is a tiny problem solved in a fraction of a millisecond? With nothing around it.
 
-All of K in float64, one call of compiled code to nearly the last digit, one look at the
-result. Cross-validation on small sets solves thousands of these.
+One call of compiled code makes the moves, to nearly the last digit, and looks at the
+result. Cross-validation on small sets solves thousands of these. Problems that are a
+little larger begin like this, too, with less ambition: what few moves do not solve goes
+on elsewhere, from where they ended.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
-from maxmargin.kernels.cache import hold_all
-from maxmargin.kernels.gram import Gram, gram_block
-from maxmargin.kernels.source import no_source
-from maxmargin.problems.dual import DualProblem
-from maxmargin.solvers.coordinates import epoch_of
-from maxmargin.solvers.gradient import make_point, solution_at
-from maxmargin.solvers.pace import Pace
-from maxmargin.solvers.pairs import CONVERGED
+from maxmargin._jit import jit
+from maxmargin.kernels.cache import NOBODY, RowCache
+from maxmargin.kernels.functions import Linear
+from maxmargin.kernels.gram import Gram, MatrixGram, VectorGram, gram_block
+from maxmargin.kernels.source import NO_KIND, RowSource, no_source
+from maxmargin.problems.dual import (
+    DualProblem,
+    dual_gap,
+    dual_objective,
+    group_levels,
+    kkt_violation,
+)
+from maxmargin.solvers.coordinates import coordinate_epoch
+from maxmargin.solvers.pairs import CONVERGED, compute_missing, pair_epoch
 from maxmargin.solvers.result import Options, Solution, Status, WorkingSet
-from maxmargin.solvers.work import gather_work
+from maxmargin.solvers.work import Work, curvature_floor, set_masks
+from maxmargin.solvers.working_set import add_row
+from maxmargin.typing import FloatMatrix, FloatVector
 
-MOST = 300  # variables
-SHARP = 1e-10  # violation, relative to the slopes at the start
-MOVES = 30  # per variable: who needs more, needs more than moves
+MOST = 800  # variables: beyond, a working set that grows needs fewer values of K
+MOST_FEATURES = 16  # beyond, all of K by BLAS costs less than the rows needed
+FEW = 300  # variables: below, the last digits cost little
+SHARP = 1e-10  # violation there, relative to the slopes at the start
+CLOSE = 0.7  # of tol: violation elsewhere
+MOVES, FEWER_MOVES = 30, 4  # per variable: who needs more, needs more than moves
+
+
+class Ending(NamedTuple):
+    """Where the moves ended, and what float64 says about it."""
+
+    has_converged: bool
+    n_moves: int
+    n_rows: int  # of K that were needed
+    beta: FloatVector
+    grad: FloatVector
+    level: FloatVector
+    violation: float
+    objective: float
+    gap: float
+
+    def solution(self, n_iter: int) -> Solution:
+        """What a solver returns."""
+        return Solution(
+            beta=self.beta,
+            level=self.level,
+            status=Status.CONVERGED,
+            n_iter=n_iter,
+            violation=self.violation,
+            objective=self.objective,
+            gap=self.gap,
+            cache_misses=self.n_rows,
+            grad=self.grad,
+        )
 
 
 def is_tiny(problem: DualProblem, options: Options) -> bool:
-    """Whether a single call will do: nobody listens, and no limit is set.
+    """Whether a single call may do: nobody listens, and no limit is set.
 
     A one-class machine has no linear part, and samples on its very boundary: only the
     polish tells these from outliers.
@@ -34,30 +77,164 @@ def is_tiny(problem: DualProblem, options: Options) -> bool:
     return is_plain and is_small and bool(problem.linear.any())
 
 
-def solve_tiny(
-    problem: DualProblem, gram: Gram, options: Options, pace: Pace
-) -> Solution | None:
-    """The solution to nearly the last digit, or None if moves do not get there."""
-    everything = np.arange(gram.n)
-    K = gram_block(gram, everything, everything)
-    if not np.isfinite(K).all():
+def _is_at_hand(gram: Gram, options: Options) -> bool:
+    """Whether K is quickly there, and not of the kind that takes moves without end."""
+    if 8 * gram.n**2 > options.cache_bytes:
+        return False
+    if isinstance(gram, VectorGram):
+        return not isinstance(gram.kernel, Linear)
+    return isinstance(gram, MatrixGram)
+
+
+def solve_tiny(problem: DualProblem, gram: Gram, options: Options) -> Ending | None:
+    """Where moves alone end, to nearly the last digit if the variables are few.
+
+    None where this is no way to begin.
+    """
+    n = len(problem.linear)
+    if not is_tiny(problem, options) or (n >= FEW and not _is_at_hand(gram, options)):
         return None
-    is_plain = np.array_equal(problem.row, everything)
-    rows = K if is_plain else np.ascontiguousarray(K[:, problem.row])
-    square = rows if is_plain else rows[problem.row]  # a row for every variable
-    diagonal, n = K.diagonal(), len(problem.linear)
-    grad = problem.start @ square + problem.linear
-    work = gather_work(problem, np.arange(n), problem.start, grad, diagonal)
-    sharp = SHARP * max(1.0, float(np.abs(grad).max()))
+    source = gram.source(problem.row)
+    if len(source.columns) > MOST_FEATURES:
+        source = no_source()
+    if source.kind == NO_KIND:
+        everything = np.arange(gram.n)
+        rows = gram_block(gram, everything, everything)
+        if not np.array_equal(problem.row, everything):
+            rows = np.ascontiguousarray(rows[:, problem.row])
+    else:
+        rows = np.empty((gram.n, n))
     is_second = options.working_set is WorkingSet.SECOND_ORDER
-    cache = hold_all(rows)
-    why, made, _, _ = epoch_of(problem)(
-        work, cache, no_source(), sharp, MOVES * n, is_second
+    move = _move_singles if problem.is_free_of_equalities else _move_pairs
+    return move(problem, rows, source, gram.diagonal(), options.tol, is_second)
+
+
+@jit
+def _move_pairs(
+    problem: DualProblem,
+    rows: FloatMatrix,
+    source: RowSource,
+    diagonal: FloatVector,
+    tol: float,
+    is_second: bool,
+) -> Ending:
+    """Pairs of variables move until the violation is small enough."""
+    cache, work, goal, most = _begin(problem, rows, source, diagonal, tol)
+    why, made, _, _ = pair_epoch(work, cache, source, goal, most, is_second)
+    return _end(problem, work.beta, cache, (why, made), tol)
+
+
+@jit
+def _move_singles(
+    problem: DualProblem,
+    rows: FloatMatrix,
+    source: RowSource,
+    diagonal: FloatVector,
+    tol: float,
+    is_second: bool,
+) -> Ending:
+    """The same where no equality binds variables to one another."""
+    cache, work, goal, most = _begin(problem, rows, source, diagonal, tol)
+    why, made, _, _ = coordinate_epoch(work, cache, source, goal, most, is_second)
+    return _end(problem, work.beta, cache, (why, made), tol)
+
+
+@jit
+def _begin(
+    problem: DualProblem,
+    rows: FloatMatrix,
+    source: RowSource,
+    diagonal: FloatVector,
+    tol: float,
+) -> tuple[RowCache, Work, float, int]:
+    """What moves need, how small the violation shall become, and in how many."""
+    cache = _cache_in(rows, source.kind == NO_KIND)
+    n, start = len(problem.start), problem.start
+    for k in range(n):
+        if start[k] != 0.0 and cache.slot[problem.row[k]] == NOBODY:
+            compute_missing(cache, source, problem.row[k], k)
+    work = _work_on(problem, _gradient(problem, start, cache), diagonal)
+    if n >= FEW:
+        return cache, work, CLOSE * tol, FEWER_MOVES * n
+    steepest = 1.0
+    for k in range(n):
+        steepest = max(steepest, abs(work.grad[k]))
+    return cache, work, SHARP * steepest, MOVES * n
+
+
+@jit
+def _end(
+    problem: DualProblem,
+    beta: FloatVector,
+    cache: RowCache,
+    how: tuple[int, int],
+    tol: float,
+) -> Ending:
+    """What the gradient says, summed up afresh; `how`: why moves ended, how many."""
+    why, made = how
+    grad = _gradient(problem, beta, cache)
+    violation = kkt_violation(problem, beta, grad)
+    level = group_levels(problem, beta, grad)
+    return Ending(
+        why == CONVERGED and violation <= tol,
+        made,
+        cache.n_used[0],
+        beta,
+        grad,
+        level,
+        violation,
+        dual_objective(problem, beta, grad),
+        dual_gap(problem, beta, grad, level, tol),
     )
-    beta = work.beta
-    point = make_point(problem, beta, beta @ square + problem.linear)
-    if why != CONVERGED or point.violation > options.tol:
-        return None
-    pace.n_iter += made
-    counts = 0, gram.n
-    return solution_at(problem, point, Status.CONVERGED, options.tol, made, counts)
+
+
+@jit
+def _cache_in(rows: FloatMatrix, is_full: bool) -> RowCache:
+    """Room for every row, with all of them there or none."""
+    n = len(rows)
+    owner, slot = np.empty(n, dtype=np.intp), np.empty(n, dtype=np.intp)
+    for s in range(n):
+        owner[s] = slot[s] = s if is_full else NOBODY
+    clock, n_used = np.zeros(1, dtype=np.intp), np.zeros(1, dtype=np.intp)
+    n_misses = np.zeros(1, dtype=np.intp)
+    n_used[0] = n if is_full else 0
+    last_use = np.zeros(n, dtype=np.intp)
+    return RowCache(
+        rows, rows.reshape(-1), owner, slot, last_use, clock, n_used, n_misses
+    )
+
+
+@jit
+def _work_on(problem: DualProblem, grad: FloatVector, diagonal: FloatVector) -> Work:
+    """All variables of a problem with one group, or none, in their own order."""
+    n = len(grad)
+    start, own = np.zeros(2, dtype=np.intp), np.empty(n)
+    start[1] = n
+    for k in range(n):
+        own[k] = diagonal[problem.row[k]]
+    work = Work(
+        problem.start.copy(),
+        grad,
+        np.empty(n),
+        np.empty(n),
+        problem.lower,
+        problem.upper,
+        problem.kink,
+        own,
+        problem.row,
+        start,
+        np.zeros(1),
+        curvature_floor(diagonal),
+    )
+    set_masks(work, 0, n)
+    return work
+
+
+@jit
+def _gradient(problem: DualProblem, beta: FloatVector, cache: RowCache) -> FloatVector:
+    """K @ beta + linear, from rows that are all there."""
+    grad = problem.linear.copy()
+    for k in range(len(beta)):
+        if beta[k] != 0.0:
+            add_row(grad, cache.rows[cache.slot[problem.row[k]]], beta[k])
+    return grad

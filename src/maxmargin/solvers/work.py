@@ -84,9 +84,12 @@ def part_of(work: Work, members: IntVector) -> Work:
 RELATIVE_FLOOR = 1e-12  # of the largest K_ii; equal samples have no curvature at all
 
 
+@jit
 def curvature_floor(diagonal: FloatVector) -> float:
     """The least curvature a step may divide by, on the kernel's own scale."""
-    largest = float(np.abs(diagonal).max())
+    largest = 0.0
+    for k in range(len(diagonal)):
+        largest = max(largest, abs(diagonal[k]))
     return RELATIVE_FLOOR * largest if largest > 0.0 else RELATIVE_FLOOR
 
 
