@@ -15,7 +15,6 @@ from maxmargin.kernels.gram import Gram
 from maxmargin.models.machine import Reading, read_margin, refine_margin
 from maxmargin.problems import DualProblem, epsilon_svr, nu_svr, project_start
 from maxmargin.problems.classification import ROUNDING, c_svc, largest_nu, nu_svc
-from maxmargin.problems.dual import dual_objective
 from maxmargin.solvers import Options
 from maxmargin.solvers.held import HeldSolution
 from maxmargin.typing import FloatVector
@@ -78,14 +77,19 @@ class _Boxed:
         return True
 
     def start(self, problem: DualProblem, near: Start, ratio: float) -> Start:
-        """As it was or scaled to the new box, whichever has the lower objective."""
+        """Scaled to the new box if most that matter were at their bound, else as it was.
+
+        Those stay at the bound, mostly; free ones hardly heed the box.
+        """
         if not np.isfinite(ratio):
             return near
-        beta = np.clip(ratio * near.beta, problem.lower, problem.upper)
-        if near.image is None:
-            return Start(beta, None)
-        scaled = Start(beta, ratio * near.image)
-        return scaled if _value(problem, scaled) <= _value(problem, near) else near
+        scaled = np.clip(ratio * near.beta, problem.lower, problem.upper)
+        edge = np.where(scaled > 0.0, problem.upper, -problem.lower)
+        is_bound = np.abs(scaled) >= (1.0 - ROUNDING) * edge
+        n_support = np.count_nonzero(scaled)
+        if 2 * np.count_nonzero(is_bound & (scaled != 0.0)) <= n_support:
+            return near
+        return Start(scaled, None if near.image is None else ratio * near.image)
 
     def refine(
         self, found: HeldSolution, again: Again, gram: Gram, options: Options
@@ -190,8 +194,3 @@ class NuSvr:
         """The middle between the edges of the tube."""
         return Reading(1.0, -float(found.level.mean()))
 
-
-def _value(problem: DualProblem, point: Start) -> float:
-    """The dual objective."""
-    assert point.image is not None, "without it there is nothing to compare"
-    return dual_objective(problem, point.beta, point.image + problem.linear)
