@@ -89,9 +89,7 @@ def test_more_free_members_than_there_is_room_for_are_left_to_moves() -> None:
     start = 0.5 * (problem.lower + problem.upper)
     work, free = work_of(problem._replace(start=start), K), make_free_set(len(K))
 
-    steps, is_there = settle(
-        work, np.arange(len(K)), K, K, free, (LEVEL, 10_000, True)
-    )
+    steps, is_there = settle(work, np.arange(len(K)), K, K, free, (LEVEL, 10_000, True))
 
     assert (steps, is_there) == (0, False)
     assert np.array_equal(work.beta, start)

@@ -15,6 +15,7 @@ from maxmargin.kernels.gram import Gram
 from maxmargin.models.machine import Reading, read_margin, refine_margin
 from maxmargin.problems import DualProblem, epsilon_svr, nu_svr, project_start
 from maxmargin.problems.classification import ROUNDING, c_svc, largest_nu, nu_svc
+from maxmargin.problems.dual import fill_in_order
 from maxmargin.solvers import Options
 from maxmargin.solvers.held import HeldSolution
 from maxmargin.typing import FloatVector
@@ -60,6 +61,11 @@ class Formulation(Protocol):
     def start(self, problem: DualProblem, near: Start, ratio: float) -> Start:
         """A feasible point, from the solution at a place `ratio` times smaller."""
 
+    def follow(
+        self, problem: DualProblem, led: DualProblem, near: Start
+    ) -> FloatVector | None:
+        """A feasible point, from the solution of another fold, or None."""
+
     def refine(
         self, found: HeldSolution, again: Again, gram: Gram, options: Options
     ) -> HeldSolution:
@@ -77,7 +83,7 @@ class _Boxed:
         return True
 
     def start(self, problem: DualProblem, near: Start, ratio: float) -> Start:
-        """Scaled to the new box if most that matter were at their bound, else as it was.
+        """Scaled if most support vectors were at their bound, else as it was.
 
         Those stay at the bound, mostly; free ones hardly heed the box.
         """
@@ -90,6 +96,27 @@ class _Boxed:
         if 2 * np.count_nonzero(is_bound & (scaled != 0.0)) <= n_support:
             return near
         return Start(scaled, None if near.image is None else ratio * near.image)
+
+    def follow(
+        self, problem: DualProblem, led: DualProblem, near: Start
+    ) -> FloatVector | None:
+        """Those who leave hand over to those who gain most by it."""
+        if near.image is None:
+            return None
+        beta = np.clip(near.beta, problem.lower, problem.upper)
+        at_top = (near.beta > 0.0) & (near.beta >= led.upper)
+        at_bottom = (near.beta < 0.0) & (near.beta <= led.lower)
+        beta[at_top] = problem.upper[at_top]
+        beta[at_bottom] = problem.lower[at_bottom]
+        grad = near.image[problem.row] + problem.linear
+        for sign, room in ((1.0, problem.upper), (-1.0, -problem.lower)):
+            lost = _above(sign * near.beta) - _above(sign * beta)
+            idle = np.flatnonzero((beta == 0.0) & (room > 0.0))
+            order = idle[np.argsort(sign * grad[idle], kind="stable")]
+            beta[order] = sign * fill_in_order(room[order], lost)
+        if not problem.is_free_of_equalities:
+            _even_out(beta, grad)
+        return beta
 
     def refine(
         self, found: HeldSolution, again: Again, gram: Gram, options: Options
@@ -153,6 +180,12 @@ class NuSvc:
         """Scaled, but for those that meet their bound: the others make up for them."""
         return Start(project_start(problem, ratio * near.beta), None)
 
+    def follow(
+        self, problem: DualProblem, led: DualProblem, near: Start
+    ) -> FloatVector | None:
+        """Sums differ from fold to fold: each begins by itself."""
+        return None
+
     def refine(
         self, found: HeldSolution, again: Again, gram: Gram, options: Options
     ) -> HeldSolution:
@@ -184,6 +217,12 @@ class NuSvr:
         image = None if near.image is None else ratio * near.image
         return Start(project_start(problem, ratio * near.beta), image)
 
+    def follow(
+        self, problem: DualProblem, led: DualProblem, near: Start
+    ) -> FloatVector | None:
+        """Sums differ from fold to fold: each begins by itself."""
+        return None
+
     def refine(
         self, found: HeldSolution, again: Again, gram: Gram, options: Options
     ) -> HeldSolution:
@@ -194,3 +233,16 @@ class NuSvr:
         """The middle between the edges of the tube."""
         return Reading(1.0, -float(found.level.mean()))
 
+
+def _above(beta: FloatVector) -> float:
+    """The sum of what is positive."""
+    return float(np.maximum(beta, 0.0).sum())
+
+
+def _even_out(beta: FloatVector, grad: FloatVector) -> None:
+    """The sum becomes 0: those who lose least by it give way."""
+    surplus = float(beta.sum())
+    sign = 1.0 if surplus > 0.0 else -1.0
+    heavy = np.flatnonzero(sign * beta > 0.0)
+    order = heavy[np.argsort(-sign * grad[heavy], kind="stable")]
+    beta[order] -= sign * fill_in_order(sign * beta[order], sign * surplus)

@@ -19,7 +19,13 @@ from maxmargin._jit import jit, jit_fast
 from maxmargin.kernels.sums import add_rows
 from maxmargin.solvers.work import Work, mask_of
 from maxmargin.solvers.working_set import bounds
-from maxmargin.typing import FloatMatrix, FloatVector, IntVector, KernelMatrix
+from maxmargin.typing import (
+    BoolVector,
+    FloatMatrix,
+    FloatVector,
+    IntVector,
+    KernelMatrix,
+)
 
 MOST_FREE = 256  # their inverse fits the second-level cache
 MOST_AT_ONCE = 8  # who enter before everybody's slope is looked at again
@@ -52,13 +58,18 @@ def make_free_set(n: int) -> FreeSet:
     """Nobody yet, of so many variables."""
     most = min(n, MOST_FREE)
     return FreeSet(
-        np.zeros(most, dtype=np.intp),
-        np.zeros(1, dtype=np.intp),
-        np.zeros(1, dtype=np.intp),
-        np.empty((most, most)),
-        np.zeros(most, dtype=np.intp),
-        *np.empty((6, most)),
-        np.full(n, NOWHERE),
+        who=np.zeros(most, dtype=np.intp),
+        n=np.zeros(1, dtype=np.intp),
+        n_calls=np.zeros(1, dtype=np.intp),
+        inverse=np.empty((most, most)),
+        place=np.zeros(most, dtype=np.intp),
+        lower=np.empty(most),
+        upper=np.empty(most),
+        kink=np.empty(most),
+        slope=np.empty(most),
+        pull=np.empty(most),
+        share=np.empty(most),
+        slot=np.full(n, NOWHERE),
     )
 
 
@@ -111,13 +122,8 @@ def settle(
 @jit
 def _gather(own: Work, members: IntVector, K: KernelMatrix, free: FreeSet) -> bool:
     """Bring the set up to date; False if it cannot hold everybody who is free."""
-    m, beta, kink = len(members), own.beta, own.kink
-    is_free, n_free = np.empty(m, dtype=np.bool_), 0
-    for k in range(m):
-        is_free[k] = own.lower[k] < beta[k] < own.upper[k]
-        is_free[k] = is_free[k] and (beta[k] != 0.0 or kink[k] == 0.0)
-        n_free += is_free[k]
-    if n_free > len(free.who):
+    m, is_free = len(members), _are_free(own)
+    if np.count_nonzero(is_free) > len(free.who):
         return False
     free.place[: free.n[0]] = NOWHERE
     for k in range(m):
@@ -137,6 +143,16 @@ def _gather(own: Work, members: IntVector, K: KernelMatrix, free: FreeSet) -> bo
         if is_free[k] and free.slot[members[k]] == NOWHERE:
             _enter(own, members, K, free, k, True)
     return True
+
+
+@jit
+def _are_free(own: Work) -> BoolVector:
+    """Members off every bound, zero included where there is a kink."""
+    beta, is_free = own.beta, np.empty(len(own.beta), dtype=np.bool_)
+    for k in range(len(beta)):
+        is_inside = own.lower[k] < beta[k] < own.upper[k]
+        is_free[k] = is_inside and (beta[k] != 0.0 or own.kink[k] == 0.0)
+    return is_free
 
 
 @jit
@@ -220,37 +236,58 @@ def _walk(
     """To the common optimum of the free, bound by bound: (steps, whether any moved)."""
     has_moved = False
     while free.n[0] > (1 if is_bound else 0):
-        n, pull, share = free.n[0], free.pull, free.share
-        middle = pull[:n].sum() / share[:n].sum() if is_bound else 0.0
-        part, met = 1.0, NOWHERE
-        for i in range(n):
-            step, b = middle * share[i] - pull[i], own.beta[free.place[i]]
-            if step != 0.0:
-                end = free.upper[i] if step > 0.0 else free.lower[i]
-                room = max((end - b) / step, 0.0)
-                if room < part:
-                    part, met = room, i
+        n, middle = free.n[0], 0.0
+        if is_bound:
+            middle = free.pull[:n].sum() / free.share[:n].sum()
+        part, met = _part_of_way(own, free, middle)
+        _go(own, free, change, middle, part, met)
         made += 1
         has_moved = has_moved or part > 0.0
-        for i in range(n):
-            k, step = free.place[i], part * (middle * share[i] - pull[i])
-            end = free.upper[i] if step > 0.0 else free.lower[i]
-            after = min(max(own.beta[k] + step, free.lower[i]), free.upper[i])
-            if i == met and part > 0.0:
-                after = end
-            change[k] += after - own.beta[k]
-            own.gained[0] -= step * free.slope[i] * (1.0 - 0.5 * part)
-            own.beta[k] = after
-            pull[i] += step
-            free.slope[i] += part * (middle - free.slope[i])
         if met == NOWHERE:
             break
-        k = free.place[met]
-        own.rise[k], own.fall[k] = mask_of(
-            own.beta[k], own.kink[k], own.lower[k], own.upper[k]
-        )
         _leave(free, met)
     return made, has_moved
+
+
+@jit
+def _part_of_way(own: Work, free: FreeSet, middle: float) -> tuple[float, int]:
+    """How far the free can go together, and who meets a bound then, or NOWHERE."""
+    part, met = 1.0, NOWHERE
+    for i in range(free.n[0]):
+        step = middle * free.share[i] - free.pull[i]
+        if step == 0.0:
+            continue
+        end = free.upper[i] if step > 0.0 else free.lower[i]
+        room = max((end - own.beta[free.place[i]]) / step, 0.0)
+        if room < part:
+            part, met = room, i
+    return part, met
+
+
+@jit
+def _go(
+    own: Work,
+    free: FreeSet,
+    change: FloatVector,
+    middle: float,
+    part: float,
+    met: int,
+) -> None:
+    """All of the free go this part of the way; `met` ends at its very bound."""
+    for i in range(free.n[0]):
+        k, step = free.place[i], part * (middle * free.share[i] - free.pull[i])
+        after = min(max(own.beta[k] + step, free.lower[i]), free.upper[i])
+        if i == met and part > 0.0:
+            after = free.upper[i] if step > 0.0 else free.lower[i]
+        own.gained[0] -= step * free.slope[i] * (1.0 - 0.5 * part)
+        change[k] += after - own.beta[k]
+        own.beta[k] = after
+        free.pull[i] += step
+        free.slope[i] += part * (middle - free.slope[i])
+        if i == met:
+            own.rise[k], own.fall[k] = mask_of(
+                after, own.kink[k], own.lower[k], own.upper[k]
+            )
 
 
 @jit
@@ -311,7 +348,7 @@ def _admit(
     if n_before == 0:
         n_new = max(n_new, 2)  # one on either side
     for _ in range(n_new):
-        k = excess.argmax()
+        k = int(excess.argmax())
         if excess[k] <= AS_BAD * worst or free.n[0] == len(free.who):
             break
         is_rising = middle - own.grad[k] - own.rise[k] == excess[k]
