@@ -15,10 +15,12 @@ from maxmargin.kernels.gram import Gram
 from maxmargin.models.machine import Reading, read_margin, refine_margin
 from maxmargin.problems import DualProblem, epsilon_svr, nu_svr, project_start
 from maxmargin.problems.classification import ROUNDING, c_svc, largest_nu, nu_svc
-from maxmargin.problems.dual import fill_in_order
+from maxmargin.problems.dual import dual_objective, fill_in_order
 from maxmargin.solvers import Options
 from maxmargin.solvers.held import HeldSolution
 from maxmargin.typing import FloatVector
+
+MOSTLY = 2.0 / 3.0  # of the support vectors at their bound
 
 Again = Callable[[HeldSolution, Options], HeldSolution]
 
@@ -83,19 +85,19 @@ class _Boxed:
         return True
 
     def start(self, problem: DualProblem, near: Start, ratio: float) -> Start:
-        """Scaled if most support vectors were at their bound, else as it was.
+        """Scaled if most support vectors were at their bound, where they mostly stay.
 
-        Those stay at the bound, mostly; free ones hardly heed the box.
+        Else scaled or as it was, whichever has the lower objective.
         """
         if not np.isfinite(ratio):
             return near
-        scaled = np.clip(ratio * near.beta, problem.lower, problem.upper)
-        edge = np.where(scaled > 0.0, problem.upper, -problem.lower)
-        is_bound = np.abs(scaled) >= (1.0 - ROUNDING) * edge
-        n_support = np.count_nonzero(scaled)
-        if 2 * np.count_nonzero(is_bound & (scaled != 0.0)) <= n_support:
-            return near
-        return Start(scaled, None if near.image is None else ratio * near.image)
+        beta = np.clip(ratio * near.beta, problem.lower, problem.upper)
+        if near.image is None:
+            return Start(beta, None)
+        scaled = Start(beta, ratio * near.image)
+        if _share_at_bound(problem, beta) >= MOSTLY:
+            return scaled
+        return scaled if _value(problem, scaled) <= _value(problem, near) else near
 
     def follow(
         self, problem: DualProblem, led: DualProblem, near: Start
@@ -232,6 +234,20 @@ class NuSvr:
     def read(self, found: HeldSolution, gram: Gram) -> Reading:
         """The middle between the edges of the tube."""
         return Reading(1.0, -float(found.level.mean()))
+
+
+def _share_at_bound(problem: DualProblem, beta: FloatVector) -> float:
+    """How many of those that are not 0 are at a bound; 0 if there are none."""
+    support = np.flatnonzero(beta)
+    edge = np.where(beta > 0.0, problem.upper, -problem.lower)[support]
+    is_bound = np.abs(beta[support]) >= (1.0 - ROUNDING) * edge
+    return float(is_bound.mean()) if len(support) else 0.0
+
+
+def _value(problem: DualProblem, point: Start) -> float:
+    """The dual objective."""
+    assert point.image is not None, "without it there is nothing to compare"
+    return dual_objective(problem, point.beta, point.image + problem.linear)
 
 
 def _above(beta: FloatVector) -> float:

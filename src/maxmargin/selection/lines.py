@@ -151,7 +151,7 @@ class Line:
         self.task, self.source, self.options = task, source, options
         self.blocks: dict[tuple[int, int] | None, _Block] = {}
         self.present = [_classes(task.target, fold) for fold in task.folds]
-        self.leaders: dict[tuple[int, int] | None, _Chain] = {}
+        self.on_block: dict[tuple[int, int] | None, list[_Chain]] = {}
         self.chains = [self._chains(f) for f in range(len(task.folds))]
 
     def _chains(self, f: int) -> list["_Chain"]:
@@ -171,11 +171,10 @@ class Line:
         self, fold: FoldTask, key: tuple[int, int] | None, y: FloatVector
     ) -> "_Chain":
         """The first fold to learn from a block leads the others there."""
-        leader = self.leaders.get(key)
-        chain = _Chain(self, fold, self._block(key), y, leader)
-        if leader is None:
-            self.leaders[key] = chain
-        return chain
+        others = self.on_block.setdefault(key, [])
+        leader = others[0] if others else None
+        others.append(_Chain(self, fold, self._block(key), y, leader))
+        return others[-1]
 
     def _block(self, key: tuple[int, int] | None) -> "_Block":
         """The kernel of a pair of classes, shared by all folds; None: of everybody."""
@@ -193,10 +192,13 @@ class Line:
             block.forget()
 
     def waves(self, place: Place) -> list[list[partial[None]]]:
-        """One task for each machine of each fold: those that others wait for first."""
+        """One task for each machine of each fold: those that others wait for first.
+
+        Folds that read the same block follow each other, while it is at hand.
+        """
         waves: list[list[partial[None]]] = [[], []]
-        for own in self.chains:
-            for chain in own:
+        for near in self.on_block.values():
+            for chain in near:
                 waves[chain.is_led(place)].append(partial(chain.step, place))
         return waves
 
