@@ -16,10 +16,10 @@ from maxmargin.kernels.held import HeldGram
 from maxmargin.kernels.shared import SharedPairs
 from maxmargin.problems import epsilon_svr
 from maxmargin.problems.classification import c_svc
-from maxmargin.problems.dual import kkt_violation
+from maxmargin.problems.dual import dual_objective, kkt_violation
 from maxmargin.selection.engine import Engine
 from maxmargin.selection.folds import plain_folds, stratified_folds
-from maxmargin.selection.formulations import Setting
+from maxmargin.selection.formulations import CSvc, Place, Setting, Start
 from maxmargin.selection.lines import Answer, FoldTask, Task, plain_task
 from maxmargin.solvers import Options, Status
 from maxmargin.solvers.held import solve_held
@@ -146,3 +146,52 @@ def test_one_point_holds_a_kernel_only_where_that_pays(
 
     assert engine.is_held is is_held
     assert (engine.gram(0, np.arange(n)) is None) is not (is_held and n_kept == 0)
+
+
+def test_folds_that_follow_begin_at_a_feasible_point() -> None:
+    X, task = task_of("splice", 300)
+    labels = np.where(task.target.code == 0, 1.0, -1.0)
+    problems = [CSvc().problem(labels, f.weight, Place(1.0)) for f in task.folds]
+    everybody = np.arange(len(labels))
+    K = gram_block(VectorGram(RBF(0.01), as_rows(X)), everybody, everybody)
+    first, best = (solve_held(p, HeldGram(K), Options()) for p in problems[:2])
+
+    beta = CSvc().follow(problems[1], problems[0], Start(first.beta, first.image))
+
+    assert beta is not None
+    assert ((problems[1].lower <= beta) & (beta <= problems[1].upper)).all()
+    assert abs(beta.sum()) <= 1e-9
+    reached, least = (
+        dual_objective(problems[1], point, K @ point + problems[1].linear)
+        for point in (beta, best.beta)
+    )
+    assert reached < 0.8 * least  # at zero, the objective is 0
+
+
+def test_a_start_is_scaled_where_most_were_at_their_bound() -> None:
+    y = np.array([1.0, 1.0, -1.0, -1.0])
+    wide = CSvc().problem(y, np.ones(4), Place(2.0))
+    steep = 10.0 * y  # K @ beta: so large that a smaller beta is the better one
+    bound = Start(np.array([1.0, 1.0, -1.0, -1.0]), steep)
+    free = Start(np.array([0.5, 0.3, -0.8, 0.0]), steep)
+
+    scaled = CSvc().start(wide, bound, 2.0)
+    kept = CSvc().start(wide, free, 2.0)
+
+    assert np.array_equal(scaled.beta, 2.0 * bound.beta)
+    assert scaled.image is not None
+    assert np.array_equal(scaled.image, 2.0 * steep)
+    assert kept is free
+
+
+@pytest.mark.parametrize("n_bytes", [ROOMY, NARROW])
+def test_samples_held_out_may_come_in_any_order(n_bytes: int) -> None:
+    X, task = task_of("vehicle", 350)
+    turned = [FoldTask(fold.weight, fold.outside[::-1]) for fold in task.folds]
+
+    plain = answers_of(X, task, n_bytes=n_bytes)
+    other = answers_of(X, task._replace(folds=turned), n_bytes=n_bytes)
+
+    for a, b in zip(plain, other, strict=True):
+        for p, q in zip(a, b, strict=True):
+            assert np.allclose(p.decisions, q.decisions[::-1], atol=0.05)

@@ -96,8 +96,26 @@ class HeldGram:
     def take(self, index: IntVector, room: FloatMatrix | None = None) -> "HeldGram":
         """K between these rows alone, written to a room if there is one."""
         K = np.empty((len(index), len(index))) if room is None else room
-        take_block(self.K, index, index, K)
+        _take_square(self.K, index, _run_ends(index), K)
         return HeldGram(K, self._bound)
+
+
+def _run_ends(index: IntVector) -> IntVector:
+    """Where neighbours cease to follow each other, and the end."""
+    return np.append(np.flatnonzero(np.diff(index) != 1) + 1, len(index))
+
+
+@jit
+def _take_square(
+    K: KernelMatrix, index: IntVector, ends: IntVector, out: KernelMatrix
+) -> None:
+    """out = K between these rows, a run of neighbours at a time."""
+    for i in range(len(index)):
+        source, target, first = K[index[i]], out[i], 0
+        for last in ends:
+            run = index[first]
+            target[first:last] = source[run : run + last - first]
+            first = last
 
 
 @jit

@@ -54,11 +54,15 @@ class SharedPairs:
             power = CITY_BLOCK if isinstance(kind, Laplacian) else SQUARED
             self.pairs = np.empty((len(rows), len(rows)))
             self._each(partial(_fill_distances, self.pairs, rows, power))
+        elif isinstance(rows, DenseRows):
+            self.pairs = np.empty((len(rows), len(rows)))
+            norms = rows.squared_norms() if isinstance(kind, RBF) else None
+            self._each(partial(_fill_dots, self.pairs, rows, norms))
         else:
             self.pairs = np.asarray(rows.dots(rows), dtype=np.float64)
-        if isinstance(kind, RBF):
-            turn = partial(_turn_to_distances, self.pairs, rows.squared_norms())
-            self._each(turn)
+            if isinstance(kind, RBF):
+                turn = partial(_turn_to_distances, self.pairs, rows.squared_norms())
+                self._each(turn)
 
     def fill(self, kernel: Kernel, room: FloatMatrix) -> FloatMatrix:
         """K in float64, written over what was there."""
@@ -82,6 +86,20 @@ def _fill_distances(
 ) -> None:
     raise_if_stopped()
     pairs[first:last] = rows.take(slice(first, last)).distances(rows, power)
+
+
+def _fill_dots(
+    pairs: FloatMatrix,
+    rows: DenseRows,
+    norms: FloatVector | None,
+    first: int,
+    last: int,
+) -> None:
+    """Dot products, or distances while they are at hand."""
+    raise_if_stopped()
+    rows.take(slice(first, last)).dots(rows, out=pairs[first:last])
+    if norms is not None:
+        _turn_to_distances(pairs, norms, first, last)
 
 
 @jit

@@ -4,7 +4,7 @@ import weakref
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import combinations, islice
+from itertools import combinations
 
 import numpy as np
 
@@ -59,7 +59,7 @@ class Engine:
         self.is_given = isinstance(samples, np.ndarray)
         self.order = np.arange(len(samples))
         if not self.is_given:
-            self.order = _folds_in_a_row(len(samples), task.folds)
+            self.order = _in_a_row(len(samples), task)
             self._sort()
         n_shared, n_each = VALUE_BYTES * len(samples) ** 2, _bytes(self.task)
         n_squares = n_threads * ITEM_BYTES * _n_largest(self.task) ** 2
@@ -85,7 +85,10 @@ class Engine:
         weakref.finalize(self, forget_spares)  # until then, squares are used again
 
     def _sort(self) -> None:
-        """Samples held out together stand together: their sums are one slice."""
+        """Samples held out together stand together: their sums are one slice.
+
+        Those of one class among them do, too: pairs of classes are copied in runs.
+        """
         order = self.order
         place = np.empty_like(order)
         place[order] = np.arange(len(order))
@@ -107,12 +110,10 @@ class Engine:
             self._make_room({setting.kernel for setting in settings})
             lines = [self._line(setting) for setting in settings]
             places = [self.task.formulation.place(setting) for setting in settings]
-            tasks = [line.tasks(at) for line, at in zip(lines, places, strict=True)]
-            said = iter(run_all([one for own in tasks for one in own], self.n_threads))
-        return [
-            line.answers(list(islice(said, len(own))))
-            for line, own in zip(lines, tasks, strict=True)
-        ]
+            waves = [line.waves(at) for line, at in zip(lines, places, strict=True)]
+            for wave in zip(*waves, strict=True):
+                run_all([task for own in wave for task in own], self.n_threads)
+        return [line.answers() for line in lines]
 
     def gram(self, kernel: int, rows: IntVector) -> HeldGram | None:
         """K between samples as they were given, for a fit after the search.
@@ -196,9 +197,16 @@ def _n_machines(task: Task, fold: FoldTask) -> int:
     return n_classes * (n_classes - 1) // 2
 
 
-def _folds_in_a_row(n: int, folds: list[FoldTask]) -> IntVector:
-    """All samples, those of the first fold first; as they are where folds overlap."""
-    order = np.concatenate([fold.outside for fold in folds])
+def _in_a_row(n: int, task: Task) -> IntVector:
+    """All samples, those of the first fold first, and of its first class first of all.
+
+    As they are where folds overlap.
+    """
+    parts = [fold.outside for fold in task.folds]
+    if isinstance(task.target, Labels):
+        code = task.target.code
+        parts = [part[np.argsort(code[part], kind="stable")] for part in parts]
+    order = np.concatenate(parts)
     is_partition = np.array_equal(np.sort(order), np.arange(n))
     return order if is_partition else np.arange(n)
 

@@ -114,7 +114,7 @@ class HeldSource:
     def sums(
         self, rows: IntVector, weight: FloatVector, columns: IntVector
     ) -> FloatVector:
-        span = int(columns[0]), int(columns[-1]) + 1
+        span = int(columns.min()), int(columns.max()) + 1
         out = np.zeros(self.gram.n)
         add_rows(self.gram.K, rows, weight, span, out)
         return out[columns]
@@ -135,7 +135,9 @@ class ComputedSource:
     def sums(
         self, rows: IntVector, weight: FloatVector, columns: IntVector
     ) -> FloatVector:
-        return self.gram.sums(rows, weight, np.sort(columns))
+        order, out = np.argsort(columns), np.empty(len(columns))
+        out[order] = self.gram.sums(rows, weight, columns[order])
+        return out
 
 
 class Line:
@@ -147,20 +149,30 @@ class Line:
         self.task, self.source, self.options = task, source, options
         self.blocks: dict[tuple[int, int] | None, _Block] = {}
         self.present = [_classes(task.target, fold) for fold in task.folds]
+        self.on_block: dict[tuple[int, int] | None, list[_Chain]] = {}
         self.chains = [self._chains(f) for f in range(len(task.folds))]
 
     def _chains(self, f: int) -> list["_Chain"]:
         fold, target = self.task.folds[f], self.task.target
         if not isinstance(target, Labels):
-            return [_Chain(self, fold, self._block(None), target)]
+            return [self._chain(fold, None, target)]
         pairs = combinations(self.present[f].tolist(), 2)
         return [self._pair(fold, target, i, j) for i, j in pairs]
 
     def _pair(self, fold: FoldTask, labels: Labels, i: int, j: int) -> "_Chain":
         key = (i, j) if labels.n_classes > 2 else None
-        block = self._block(key)
-        code = labels.code if block.rows is None else labels.code[block.rows]
-        return _Chain(self, fold, block, np.where(code == i, 1.0, -1.0))
+        rows = self._block(key).rows
+        code = labels.code if rows is None else labels.code[rows]
+        return self._chain(fold, key, np.where(code == i, 1.0, -1.0))
+
+    def _chain(
+        self, fold: FoldTask, key: tuple[int, int] | None, y: FloatVector
+    ) -> "_Chain":
+        """The first fold to learn from a block leads the others there."""
+        others = self.on_block.setdefault(key, [])
+        leader = others[0] if others else None
+        others.append(_Chain(self, fold, self._block(key), y, leader))
+        return others[-1]
 
     def _block(self, key: tuple[int, int] | None) -> "_Block":
         """The kernel of a pair of classes, shared by all folds; None: of everybody."""
@@ -177,15 +189,22 @@ class Line:
         for block in self.blocks.values():
             block.forget()
 
-    def tasks(self, place: Place) -> list[partial[_Said]]:
-        """One for each machine of each fold."""
-        return [partial(chain.step, place) for own in self.chains for chain in own]
+    def waves(self, place: Place) -> list[list[partial[None]]]:
+        """One task for each machine of each fold: those that others wait for first.
 
-    def answers(self, said: list[_Said]) -> list[Answer]:
-        """What the results of these tasks mean, fold by fold."""
-        found, rest = [], iter(said)
+        Folds that read the same block follow each other, while it is at hand.
+        """
+        waves: list[list[partial[None]]] = [[], []]
+        for near in self.on_block.values():
+            for chain in near:
+                waves[chain.is_led(place)].append(partial(chain.step, place))
+        return waves
+
+    def answers(self) -> list[Answer]:
+        """What the machines said at the last place, fold by fold."""
+        found = []
         for f, own in enumerate(self.chains):
-            parts = [next(rest) for _ in own]
+            parts = [chain.said for chain in own]
             held = len(self.task.folds[f].outside)
             columns = [part.decision for part in parts]
             found.append(
@@ -236,15 +255,28 @@ class _Chain:
     """One problem of one fold, from place to place."""
 
     def __init__(
-        self, line: Line, fold: FoldTask, block: _Block, y: FloatVector
+        self,
+        line: Line,
+        fold: FoldTask,
+        block: _Block,
+        y: FloatVector,
+        leader: "_Chain | None",
     ) -> None:
         self.line, self.fold, self.block, self.y = line, fold, block, y
         weight = fold.weight if block.rows is None else fold.weight[block.rows]
-        self.weight = weight
+        self.weight, self.leader = weight, leader
         self.points: list[_Point] = []
+        self.said = _Said(np.empty(0), 0.0, Status.CONVERGED, 0)
 
-    def step(self, place: Place) -> _Said:
+    def is_led(self, place: Place) -> bool:
+        """Whether it begins where another fold ends: it has no point to go on from."""
+        return self.leader is not None and self._near(place) is None
+
+    def step(self, place: Place) -> None:
         """Solve the problem there, and say what comes of it."""
+        self.said = self._solved(place)
+
+    def _solved(self, place: Place) -> _Said:
         form, options = self.line.task.formulation, self.line.options
         if not form.is_feasible(self.y, self.weight, place):
             nothing = np.full(len(self.fold.outside), np.nan)
@@ -263,14 +295,27 @@ class _Chain:
         decision = self._sums(coef, found.image) / margin + intercept
         return _Said(decision, found.violation, found.status, found.n_iter)
 
-    def _start(self, problem: DualProblem, place: Place) -> Start | None:
-        """From the solution at the last smaller place."""
+    def _near(self, place: Place) -> _Point | None:
+        """The solution at the last smaller place."""
         former = [point for point in self.points if point.at <= place.at]
-        if not former:
+        return max(former, key=lambda point: point.at, default=None)
+
+    def _start(self, problem: DualProblem, place: Place) -> Start | None:
+        """From the last smaller place, or from where the leader is."""
+        form, near = self.line.task.formulation, self._near(place)
+        if near is not None:
+            return form.start(problem, near.start, place.at / near.at)
+        other = None if self.leader is None else self.leader._near(place)
+        if self.leader is None or other is None or other.at != place.at:
             return None
-        near = max(former, key=lambda point: point.at)
-        form = self.line.task.formulation
-        return form.start(problem, near.start, place.at / near.at)
+        led = form.problem(self.y, self.leader.weight, place)
+        beta, gram = form.follow(problem, led, other.start), self.block.gram()
+        if beta is None or not isinstance(gram, HeldGram):
+            return None
+        change = weight_of(problem, beta - other.start.beta, gram.n)
+        image = gram.image(change, np.flatnonzero(change))
+        assert other.start.image is not None, "it comes with all of K"
+        return Start(beta, other.start.image + image)
 
     def _sums(self, coef: FloatVector, image: FloatVector | None) -> FloatVector:
         """Kernel sums at the samples held out."""

@@ -26,8 +26,14 @@ from maxmargin.kernels.panels import (
 from maxmargin.kernels.source import RowSource
 from maxmargin.kernels.sums import add_rows
 from maxmargin.kernels.turning import copy_turned
+from maxmargin.solvers.active_set import (
+    FreeSet,
+    can_settle,
+    make_free_set,
+    settle,
+)
 from maxmargin.solvers.coordinates import coordinate_epoch
-from maxmargin.solvers.pairs import pair_epoch
+from maxmargin.solvers.pairs import OUT_OF_MOVES, pair_epoch
 from maxmargin.solvers.square import compact
 from maxmargin.solvers.work import Work, set_masks
 from maxmargin.solvers.working_set import bounds
@@ -77,6 +83,7 @@ class Crew(NamedTuple):
     age: IntVector  # rounds at a bound, of every variable
     is_member: BoolVector  # of every variable
     cache: RowCache  # the square: row i of member i
+    free: FreeSet  # members off their bounds
 
 
 def make_crew(n: int, square: KernelMatrix) -> Crew:
@@ -89,6 +96,7 @@ def make_crew(n: int, square: KernelMatrix) -> Crew:
         age=np.zeros(n, dtype=np.intp),
         is_member=np.zeros(n, dtype=np.bool_),
         cache=hold_all(square),
+        free=make_free_set(n),
     )
 
 
@@ -124,20 +132,66 @@ def rounds_until(
         _take_in(work, crew, lowest, highest)
         _extend(crew, first, values)
         own = _own_work(work, crew)
-        level = max(INNER * violation, inner_tol)
-        most = max_moves - made
-        if is_bound:
-            _, moves, _, _ = pair_epoch(
-                own, crew.cache, source, level, most, is_second_order
-            )
-        else:
-            _, moves, _, _ = coordinate_epoch(
-                own, crew.cache, source, level, most, is_second_order
-            )
-        made += moves
+        level, most = max(INNER * violation, inner_tol), max_moves - made
+        own_how = level, most, is_second_order, is_bound
+        made += _move(own, crew, values, source, own_how)
         work.gained[0] += own.gained[0]
         _spread(work, own, crew, values)
     return made, violation
+
+
+@jit
+def _move(
+    own: Work,
+    crew: Crew,
+    values: Values,
+    source: RowSource,
+    how: tuple[float, int, bool, bool],
+) -> int:
+    """Members move until `level`: one by one or in pairs, or they settle by steps.
+
+    Settling needs K in float64. It pays where moves are many: after one a member, and
+    from the next round on at once. `how` is (level, moves, second order or not, whether
+    an equality binds the variables).
+    """
+    level, most, is_second_order, is_bound = how
+    is_first, first = crew.free.n_calls[0] == 0, most
+    if len(values.K) and can_settle(crew.free):
+        first = min(most, crew.n[0] if is_first else 0)
+    epoch_how = level, first, is_second_order
+    why, made = _epoch(own, crew, source, epoch_how, is_bound)
+    if why != OUT_OF_MOVES or first == most:
+        return made
+    members, settled_how = crew.members[: crew.n[0]], (level, most - made, is_bound)
+    steps, is_there = settle(
+        own, members, crew.cache.rows, values.K, crew.free, settled_how
+    )
+    made += steps
+    if not is_there and made < most:
+        epoch_how = level, most - made, is_second_order
+        made += _epoch(own, crew, source, epoch_how, is_bound)[1]
+    return made
+
+
+@jit
+def _epoch(
+    own: Work,
+    crew: Crew,
+    source: RowSource,
+    how: tuple[float, int, bool],
+    is_bound: bool,
+) -> tuple[int, int]:
+    """(why it ended, moves made)."""
+    level, most, is_second_order = how
+    if is_bound:
+        why, moves, _, _ = pair_epoch(
+            own, crew.cache, source, level, most, is_second_order
+        )
+    else:
+        why, moves, _, _ = coordinate_epoch(
+            own, crew.cache, source, level, most, is_second_order
+        )
+    return why, moves
 
 
 @jit

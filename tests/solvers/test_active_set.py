@@ -1,0 +1,120 @@
+"""Do exact steps lead where moves lead, and is the inverse one?"""
+
+import numpy as np
+import pytest
+
+from maxmargin.data.rows import as_rows
+from maxmargin.kernels import RBF
+from maxmargin.kernels.gram import VectorGram, gram_block
+from maxmargin.kernels.held import HeldGram
+from maxmargin.problems import DualProblem, epsilon_svr
+from maxmargin.problems.classification import c_svc
+from maxmargin.problems.dual import dual_objective, kkt_violation
+from maxmargin.solvers import Options, Status
+from maxmargin.solvers.active_set import TIE, make_free_set, settle
+from maxmargin.solvers.held import solve_held
+from maxmargin.solvers.work import Work, gather_work
+from maxmargin.typing import FloatMatrix
+
+LEVEL = 1e-6
+
+
+def samples(n: int, seed: int) -> tuple[FloatMatrix, np.ndarray]:
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(n, 3))
+    return X, X[:, 0] + np.sin(3.0 * X[:, 1]) + 0.3 * random.normal(size=n)
+
+
+def kernel_between(X: FloatMatrix) -> FloatMatrix:
+    everybody = np.arange(len(X))
+    return gram_block(VectorGram(RBF(0.5), as_rows(X)), everybody, everybody)
+
+
+def problem_of(target: np.ndarray, C: float, kind: str) -> DualProblem:
+    box = np.full(len(target), C)
+    if kind == "tube":
+        return epsilon_svr(target, box, 0.1)
+    return c_svc(np.sign(target), box, has_intercept=kind == "classes")
+
+
+def work_of(problem: DualProblem, K: FloatMatrix) -> Work:
+    everybody = np.arange(len(K))
+    grad = K @ problem.start + problem.linear
+    return gather_work(problem, everybody, problem.start, grad, K.diagonal())
+
+
+@pytest.mark.parametrize("C", [0.1, 10.0, 1e4])
+@pytest.mark.parametrize("kind", ["classes", "no intercept", "tube"])
+def test_steps_end_at_the_optimum_of_all_members(kind: str, C: float) -> None:
+    X, target = samples(150, seed=1)
+    K = kernel_between(X)
+    problem = problem_of(target, C, kind)
+    work, free = work_of(problem, K), make_free_set(len(K))
+    is_bound = not problem.is_free_of_equalities
+
+    how = LEVEL, 10_000, is_bound
+    steps, is_there = settle(work, np.arange(len(K)), K, K, free, how)
+
+    grad = K @ work.beta + problem.linear
+    assert is_there
+    assert 0 < steps < 600
+    assert kkt_violation(problem, work.beta, grad) <= 2.0 * LEVEL
+    assert ((problem.lower <= work.beta) & (work.beta <= problem.upper)).all()
+    assert abs(work.beta.sum()) <= 1e-9 * C or not is_bound
+    assert np.allclose(-work.gained[0], dual_objective(problem, work.beta, grad))
+
+
+def test_inverse_is_kept_from_call_to_call() -> None:
+    X, target = samples(150, seed=2)
+    K = kernel_between(X)
+    first, second = (problem_of(target, C, "classes") for C in (1.0, 30.0))
+    work, free = work_of(first, K), make_free_set(len(K))
+    settle(work, np.arange(len(K)), K, K, free, (LEVEL, 10_000, True))
+
+    later = work_of(second._replace(start=work.beta), K)
+    settle(later, np.arange(len(K)), K, K, free, (LEVEL, 10_000, True))
+
+    n = free.n[0]
+    who, inverse = free.who[:n], free.inverse[:n, :n]
+    system = K[np.ix_(who, who)] + TIE * np.eye(n)
+    is_interior = (later.beta > second.lower) & (later.beta < second.upper)
+    assert np.array_equal(np.sort(who), np.flatnonzero(is_interior))
+    assert np.abs(inverse @ system - np.eye(n)).max() < 1e-6
+
+
+def test_more_free_members_than_there_is_room_for_are_left_to_moves() -> None:
+    X, target = samples(400, seed=3)
+    K = kernel_between(X)
+    problem = problem_of(target, 1.0, "classes")
+    start = 0.5 * (problem.lower + problem.upper)
+    work, free = work_of(problem._replace(start=start), K), make_free_set(len(K))
+
+    steps, is_there = settle(work, np.arange(len(K)), K, K, free, (LEVEL, 10_000, True))
+
+    assert (steps, is_there) == (0, False)
+    assert np.array_equal(work.beta, start)
+
+
+@pytest.mark.parametrize("kind", ["classes", "no intercept", "tube"])
+def test_equal_samples_of_either_class_are_certified(kind: str) -> None:
+    X, target = samples(120, seed=4)
+    X, target = np.concatenate((X, X)), np.concatenate((target, -target[::-1]))
+    K = kernel_between(X)
+    problem = problem_of(target, 1e3, kind)
+
+    found = solve_held(problem, HeldGram(K), Options(tol=1e-3))
+
+    grad = K @ found.beta + problem.linear
+    assert found.status is Status.CONVERGED
+    assert kkt_violation(problem, found.beta, grad) <= 1.0001e-3
+
+
+def test_large_boxes_need_few_steps() -> None:
+    X, target = samples(400, seed=5)
+    K = kernel_between(X)
+    problem = problem_of(target, 1e5, "classes")
+
+    found = solve_held(problem, HeldGram(K), Options(tol=1e-3))
+
+    assert found.status is Status.CONVERGED
+    assert found.n_iter < 5 * len(target)  # moves alone: more than a hundred times that
