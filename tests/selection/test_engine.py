@@ -16,7 +16,7 @@ from maxmargin.kernels.held import HeldGram
 from maxmargin.kernels.shared import SharedPairs
 from maxmargin.problems import epsilon_svr
 from maxmargin.problems.classification import c_svc
-from maxmargin.problems.dual import dual_objective, kkt_violation
+from maxmargin.problems.dual import kkt_violation
 from maxmargin.selection.engine import Engine
 from maxmargin.selection.folds import plain_folds, stratified_folds
 from maxmargin.selection.formulations import CSvc, Place, Setting, Start
@@ -146,26 +146,6 @@ def test_one_point_holds_a_kernel_only_where_that_pays(
 
     assert engine.is_held is is_held
     assert (engine.gram(0, np.arange(n)) is None) is not (is_held and n_kept == 0)
-
-
-def test_folds_that_follow_begin_at_a_feasible_point() -> None:
-    X, task = task_of("splice", 300)
-    labels = np.where(task.target.code == 0, 1.0, -1.0)
-    problems = [CSvc().problem(labels, f.weight, Place(1.0)) for f in task.folds]
-    everybody = np.arange(len(labels))
-    K = gram_block(VectorGram(RBF(0.01), as_rows(X)), everybody, everybody)
-    first, best = (solve_held(p, HeldGram(K), Options()) for p in problems[:2])
-
-    beta = CSvc().follow(problems[1], problems[0], Start(first.beta, first.image))
-
-    assert beta is not None
-    assert ((problems[1].lower <= beta) & (beta <= problems[1].upper)).all()
-    assert abs(beta.sum()) <= 1e-9
-    reached, least = (
-        dual_objective(problems[1], point, K @ point + problems[1].linear)
-        for point in (beta, best.beta)
-    )
-    assert reached < 0.8 * least  # at zero, the objective is 0
 
 
 def test_a_start_is_scaled_where_most_were_at_their_bound() -> None:

@@ -110,9 +110,8 @@ class Engine:
             self._make_room({setting.kernel for setting in settings})
             lines = [self._line(setting) for setting in settings]
             places = [self.task.formulation.place(setting) for setting in settings]
-            waves = [line.waves(at) for line, at in zip(lines, places, strict=True)]
-            for wave in zip(*waves, strict=True):
-                run_all([task for own in wave for task in own], self.n_threads)
+            tasks = [line.tasks(at) for line, at in zip(lines, places, strict=True)]
+            run_all([task for own in tasks for task in own], self.n_threads)
         return [line.answers() for line in lines]
 
     def gram(self, kernel: int, rows: IntVector) -> HeldGram | None:

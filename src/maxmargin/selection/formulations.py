@@ -15,7 +15,7 @@ from maxmargin.kernels.gram import Gram
 from maxmargin.models.machine import Reading, read_margin, refine_margin
 from maxmargin.problems import DualProblem, epsilon_svr, nu_svr, project_start
 from maxmargin.problems.classification import ROUNDING, c_svc, largest_nu, nu_svc
-from maxmargin.problems.dual import dual_objective, fill_in_order
+from maxmargin.problems.dual import dual_objective
 from maxmargin.solvers import Options
 from maxmargin.solvers.held import HeldSolution
 from maxmargin.typing import FloatVector
@@ -63,11 +63,6 @@ class Formulation(Protocol):
     def start(self, problem: DualProblem, near: Start, ratio: float) -> Start:
         """A feasible point, from the solution at a place `ratio` times smaller."""
 
-    def follow(
-        self, problem: DualProblem, led: DualProblem, near: Start
-    ) -> FloatVector | None:
-        """A feasible point, from the solution of another fold, or None."""
-
     def refine(
         self, found: HeldSolution, again: Again, gram: Gram, options: Options
     ) -> HeldSolution:
@@ -91,34 +86,13 @@ class _Boxed:
         """
         if not np.isfinite(ratio):
             return near
-        beta = np.clip(ratio * near.beta, problem.lower, problem.upper)
+        beta = _snapped(problem, ratio * near.beta)
         if near.image is None:
             return Start(beta, None)
         scaled = Start(beta, ratio * near.image)
         if _share_at_bound(problem, beta) >= MOSTLY:
             return scaled
         return scaled if _value(problem, scaled) <= _value(problem, near) else near
-
-    def follow(
-        self, problem: DualProblem, led: DualProblem, near: Start
-    ) -> FloatVector | None:
-        """Those who leave hand over to those who gain most by it."""
-        if near.image is None:
-            return None
-        beta = np.clip(near.beta, problem.lower, problem.upper)
-        at_top = (near.beta > 0.0) & (near.beta >= led.upper)
-        at_bottom = (near.beta < 0.0) & (near.beta <= led.lower)
-        beta[at_top] = problem.upper[at_top]
-        beta[at_bottom] = problem.lower[at_bottom]
-        grad = near.image[problem.row] + problem.linear
-        for sign, room in ((1.0, problem.upper), (-1.0, -problem.lower)):
-            lost = _above(sign * near.beta) - _above(sign * beta)
-            idle = np.flatnonzero((beta == 0.0) & (room > 0.0))
-            order = idle[np.argsort(sign * grad[idle], kind="stable")]
-            beta[order] = sign * fill_in_order(room[order], lost)
-        if not problem.is_free_of_equalities:
-            _even_out(beta, grad)
-        return beta
 
     def refine(
         self, found: HeldSolution, again: Again, gram: Gram, options: Options
@@ -182,12 +156,6 @@ class NuSvc:
         """Scaled, but for those that meet their bound: the others make up for them."""
         return Start(project_start(problem, ratio * near.beta), None)
 
-    def follow(
-        self, problem: DualProblem, led: DualProblem, near: Start
-    ) -> FloatVector | None:
-        """Sums differ from fold to fold: each begins by itself."""
-        return None
-
     def refine(
         self, found: HeldSolution, again: Again, gram: Gram, options: Options
     ) -> HeldSolution:
@@ -219,12 +187,6 @@ class NuSvr:
         image = None if near.image is None else ratio * near.image
         return Start(project_start(problem, ratio * near.beta), image)
 
-    def follow(
-        self, problem: DualProblem, led: DualProblem, near: Start
-    ) -> FloatVector | None:
-        """Sums differ from fold to fold: each begins by itself."""
-        return None
-
     def refine(
         self, found: HeldSolution, again: Again, gram: Gram, options: Options
     ) -> HeldSolution:
@@ -238,27 +200,27 @@ class NuSvr:
 
 def _share_at_bound(problem: DualProblem, beta: FloatVector) -> float:
     """How many of those that are not 0 are at a bound; 0 if there are none."""
-    support = np.flatnonzero(beta)
-    edge = np.where(beta > 0.0, problem.upper, -problem.lower)[support]
-    is_bound = np.abs(beta[support]) >= (1.0 - ROUNDING) * edge
-    return float(is_bound.mean()) if len(support) else 0.0
+    at_top = (beta >= problem.upper) & (beta > 0.0)
+    at_bottom = (beta <= problem.lower) & (beta < 0.0)
+    n_bound, n_support = int((at_top | at_bottom).sum()), int((beta != 0.0).sum())
+    return n_bound / max(n_support, 1)
+
+
+def _snapped(problem: DualProblem, beta: FloatVector) -> FloatVector:
+    """In the box, and at 0 or at a bound where only rounding is between.
+
+    Who is off its bound by rounding would count as free, and set the level.
+    """
+    beta = np.clip(beta, problem.lower, problem.upper)
+    edge = np.where(beta > 0.0, problem.upper, problem.lower)
+    dust = ROUNDING * np.abs(edge)
+    beta[np.abs(beta) <= dust] = 0.0
+    is_bound = (beta != 0.0) & (np.abs(beta - edge) <= dust)
+    beta[is_bound] = edge[is_bound]
+    return beta
 
 
 def _value(problem: DualProblem, point: Start) -> float:
     """The dual objective."""
     assert point.image is not None, "without it there is nothing to compare"
     return dual_objective(problem, point.beta, point.image + problem.linear)
-
-
-def _above(beta: FloatVector) -> float:
-    """The sum of what is positive."""
-    return float(np.maximum(beta, 0.0).sum())
-
-
-def _even_out(beta: FloatVector, grad: FloatVector) -> None:
-    """The sum becomes 0: those who lose least by it give way."""
-    surplus = float(beta.sum())
-    sign = 1.0 if surplus > 0.0 else -1.0
-    heavy = np.flatnonzero(sign * beta > 0.0)
-    order = heavy[np.argsort(-sign * grad[heavy], kind="stable")]
-    beta[order] -= sign * fill_in_order(sign * beta[order], sign * surplus)

@@ -168,11 +168,9 @@ class Line:
     def _chain(
         self, fold: FoldTask, key: tuple[int, int] | None, y: FloatVector
     ) -> "_Chain":
-        """The first fold to learn from a block leads the others there."""
-        others = self.on_block.setdefault(key, [])
-        leader = others[0] if others else None
-        others.append(_Chain(self, fold, self._block(key), y, leader))
-        return others[-1]
+        chain = _Chain(self, fold, self._block(key), y)
+        self.on_block.setdefault(key, []).append(chain)
+        return chain
 
     def _block(self, key: tuple[int, int] | None) -> "_Block":
         """The kernel of a pair of classes, shared by all folds; None: of everybody."""
@@ -189,16 +187,13 @@ class Line:
         for block in self.blocks.values():
             block.forget()
 
-    def waves(self, place: Place) -> list[list[partial[None]]]:
-        """One task for each machine of each fold: those that others wait for first.
+    def tasks(self, place: Place) -> list[partial[None]]:
+        """One for each machine of each fold.
 
         Folds that read the same block follow each other, while it is at hand.
         """
-        waves: list[list[partial[None]]] = [[], []]
-        for near in self.on_block.values():
-            for chain in near:
-                waves[chain.is_led(place)].append(partial(chain.step, place))
-        return waves
+        chains = [chain for near in self.on_block.values() for chain in near]
+        return [partial(chain.step, place) for chain in chains]
 
     def answers(self) -> list[Answer]:
         """What the machines said at the last place, fold by fold."""
@@ -260,17 +255,12 @@ class _Chain:
         fold: FoldTask,
         block: _Block,
         y: FloatVector,
-        leader: "_Chain | None",
     ) -> None:
         self.line, self.fold, self.block, self.y = line, fold, block, y
         weight = fold.weight if block.rows is None else fold.weight[block.rows]
-        self.weight, self.leader = weight, leader
+        self.weight = weight
         self.points: list[_Point] = []
         self.said = _Said(np.empty(0), 0.0, Status.CONVERGED, 0)
-
-    def is_led(self, place: Place) -> bool:
-        """Whether it begins where another fold ends: it has no point to go on from."""
-        return self.leader is not None and self._near(place) is None
 
     def step(self, place: Place) -> None:
         """Solve the problem there, and say what comes of it."""
@@ -295,27 +285,14 @@ class _Chain:
         decision = self._sums(coef, found.image) / margin + intercept
         return _Said(decision, found.violation, found.status, found.n_iter)
 
-    def _near(self, place: Place) -> _Point | None:
-        """The solution at the last smaller place."""
-        former = [point for point in self.points if point.at <= place.at]
-        return max(former, key=lambda point: point.at, default=None)
-
     def _start(self, problem: DualProblem, place: Place) -> Start | None:
-        """From the last smaller place, or from where the leader is."""
-        form, near = self.line.task.formulation, self._near(place)
-        if near is not None:
-            return form.start(problem, near.start, place.at / near.at)
-        other = None if self.leader is None else self.leader._near(place)
-        if self.leader is None or other is None or other.at != place.at:
+        """From the solution at the last smaller place."""
+        former = [point for point in self.points if point.at <= place.at]
+        if not former:
             return None
-        led = form.problem(self.y, self.leader.weight, place)
-        beta, gram = form.follow(problem, led, other.start), self.block.gram()
-        if beta is None or not isinstance(gram, HeldGram):
-            return None
-        change = weight_of(problem, beta - other.start.beta, gram.n)
-        image = gram.image(change, np.flatnonzero(change))
-        assert other.start.image is not None, "it comes with all of K"
-        return Start(beta, other.start.image + image)
+        near = max(former, key=lambda point: point.at)
+        form = self.line.task.formulation
+        return form.start(problem, near.start, place.at / near.at)
 
     def _sums(self, coef: FloatVector, image: FloatVector | None) -> FloatVector:
         """Kernel sums at the samples held out."""
