@@ -11,12 +11,20 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 PEER_MISSING := official could not be built: its agreement tests will be skipped
 BENCH_MISSING := a library to compare with could not be installed: its rows will be missing
 
-.PHONY: demo test test-all test-nojit test-bounds lint format bench clean
+.PHONY: demo test test-all test-shares test-nojit test-bounds lint format bench clean
 
 demo: .venv/base
 	$(BIN)/python examples/demo.py
 
-test: lint test-all test-nojit test-bounds
+# The two shares run beside everything else, and are shown after it.
+test: lint
+	@$(MAKE) test-shares >.venv/shares.log 2>&1 & shares=$$!; \
+	$(MAKE) test-all; all=$$?; \
+	wait $$shares; rest=$$?; \
+	cat .venv/shares.log; \
+	exit $$((all + rest))
+
+test-shares: test-nojit test-bounds
 
 test-all: .venv/tools
 	$(BIN)/python -m pytest
