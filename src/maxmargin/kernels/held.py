@@ -70,17 +70,12 @@ class HeldGram:
         whole_rows = len(columns) == self.n and columns[0] == 0
         out[...] = self.K[rows] if whole_rows else self.K[np.ix_(rows, columns)]
 
-    def image(self, weight: FloatVector, support: IntVector) -> FloatVector:
-        """K @ weight, from the rows where weight is not 0."""
-        out = np.zeros(self.n)
-        add_rows(self.K, support, weight[support], (0, self.n), out)
-        return out
-
     def sums(
         self, rows: IntVector, weight: FloatVector, columns: IntVector
     ) -> FloatVector:
+        span = int(columns.min()), int(columns.max()) + 1
         out = np.zeros(self.n)
-        add_rows(self.K, rows, weight, (0, self.n), out)
+        add_rows(self.K, rows, weight, span, out)
         return out[columns]
 
     def source(self, columns: IntVector) -> RowSource:

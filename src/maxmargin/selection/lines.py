@@ -21,7 +21,6 @@ from maxmargin.kernels.functions import Kernel
 from maxmargin.kernels.gram import VectorGram
 from maxmargin.kernels.held import HeldGram
 from maxmargin.kernels.memory import Rooms
-from maxmargin.kernels.sums import add_rows
 from maxmargin.problems import DualProblem
 from maxmargin.selection.formulations import (
     CSvc,
@@ -114,10 +113,7 @@ class HeldSource:
     def sums(
         self, rows: IntVector, weight: FloatVector, columns: IntVector
     ) -> FloatVector:
-        span = int(columns.min()), int(columns.max()) + 1
-        out = np.zeros(self.gram.n)
-        add_rows(self.gram.K, rows, weight, span, out)
-        return out[columns]
+        return self.gram.sums(rows, weight, columns)
 
 
 class ComputedSource:

@@ -17,7 +17,7 @@ import numpy as np
 
 from maxmargin._jit import jit, jit_fast
 from maxmargin.kernels.sums import add_rows
-from maxmargin.solvers.work import Work, mask_of
+from maxmargin.solvers.work import Work, is_free, mask_of
 from maxmargin.solvers.working_set import bounds
 from maxmargin.typing import (
     BoolVector,
@@ -122,13 +122,13 @@ def settle(
 @jit
 def _gather(own: Work, members: IntVector, K: KernelMatrix, free: FreeSet) -> bool:
     """Bring the set up to date; False if it cannot hold everybody who is free."""
-    m, is_free = len(members), _are_free(own)
-    if np.count_nonzero(is_free) > len(free.who):
+    m, are_free = len(members), _are_free(own)
+    if np.count_nonzero(are_free) > len(free.who):
         return False
     free.place[: free.n[0]] = NOWHERE
     for k in range(m):
         slot = free.slot[members[k]]
-        if slot != NOWHERE and is_free[k]:
+        if slot != NOWHERE and are_free[k]:
             free.place[slot] = k
     for slot in range(free.n[0] - 1, -1, -1):
         if free.place[slot] == NOWHERE:
@@ -140,19 +140,18 @@ def _gather(own: Work, members: IntVector, K: KernelMatrix, free: FreeSet) -> bo
         free.pull[i] = _dot(free.inverse[i, :n], free.slope[:n])
         free.share[i] = free.inverse[i, :n].sum()
     for k in range(m):
-        if is_free[k] and free.slot[members[k]] == NOWHERE:
+        if are_free[k] and free.slot[members[k]] == NOWHERE:
             _enter(own, members, K, free, k, True)
     return True
 
 
 @jit
 def _are_free(own: Work) -> BoolVector:
-    """Members off every bound, zero included where there is a kink."""
-    beta, is_free = own.beta, np.empty(len(own.beta), dtype=np.bool_)
-    for k in range(len(beta)):
-        is_inside = own.lower[k] < beta[k] < own.upper[k]
-        is_free[k] = is_inside and (beta[k] != 0.0 or own.kink[k] == 0.0)
-    return is_free
+    """Which members are off every bound."""
+    found = np.empty(len(own.beta), dtype=np.bool_)
+    for k in range(len(found)):
+        found[k] = is_free(own.beta[k], own.kink[k], own.lower[k], own.upper[k])
+    return found
 
 
 @jit

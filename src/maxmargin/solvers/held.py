@@ -13,10 +13,8 @@ import numpy as np
 
 from maxmargin._threads import raise_if_stopped
 from maxmargin.kernels.arena import ITEM_BYTES
-from maxmargin.kernels.held import HeldGram, HeldRows
-from maxmargin.kernels.memory import MOST_SPARE, pass_on, promised_square
-from maxmargin.kernels.panel_code import STRIP
-from maxmargin.kernels.panel_rows import PanelRows
+from maxmargin.kernels.held import HeldGram
+from maxmargin.kernels.memory import SPARE_SIDE, pass_on, promised_square
 from maxmargin.kernels.source import no_source
 from maxmargin.problems.dual import DualProblem, group_levels, kkt_violation
 from maxmargin.solvers.descent import solve_smo
@@ -32,17 +30,14 @@ from maxmargin.solvers.grow import (
 from maxmargin.solvers.pace import Pace
 from maxmargin.solvers.result import Options, Status, WorkingSet
 from maxmargin.solvers.rounds import (
-    Values,
-    add_sum,
     has_room,
     make_crew,
     rounds_until,
     values_in,
 )
 from maxmargin.solvers.work import Work, gather_work
-from maxmargin.typing import FloatVector, IntVector
+from maxmargin.typing import FloatVector
 
-MOST_MEMBERS = int(MOST_SPARE**0.5)  # their square is memory that is passed on
 PATIENCE = 50  # calls without progress: then float32 is not enough
 
 
@@ -96,7 +91,8 @@ def solve_held(
 
 def _image(problem: DualProblem, gram: HeldGram, beta: FloatVector) -> FloatVector:
     weight = weight_of(problem, beta, gram.n)
-    return gram.image(weight, np.flatnonzero(weight))
+    support = np.flatnonzero(weight)
+    return gram.sums(support, weight[support], np.arange(gram.n))
 
 
 def _solve_by_growing(
@@ -111,7 +107,7 @@ def _solve_in_rounds(
     problem: DualProblem, gram: HeldGram, pace: Pace, image: FloatVector
 ) -> Ended:
     """Rounds in compiled code, unless too many variables are free."""
-    rounds = Rounds(gram.diagonal(), gram.single(), values_in(gram.K))
+    rounds = Rounds(gram)
     try:
         ended = rounds.solve(problem, pace, image)
     finally:
@@ -123,15 +119,13 @@ def _solve_in_rounds(
 
 
 class Rounds:
-    """Problems on the same rows, one after the other: members keep their square."""
+    """A problem of one group or none, and the square of those who move."""
 
-    def __init__(
-        self, diagonal: FloatVector, rows: HeldRows | PanelRows, values: Values
-    ) -> None:
-        self.diagonal, self.rows, self.values = diagonal, rows, values
-        n = len(diagonal)
-        self.square = promised_square(min(n, MOST_MEMBERS))
-        self.crew = make_crew(n, self.square)
+    def __init__(self, gram: HeldGram) -> None:
+        self.diagonal, self.rows = gram.diagonal(), gram.single()
+        self.values = values_in(gram.K)
+        self.square = promised_square(min(gram.n, SPARE_SIDE))
+        self.crew = make_crew(gram.n, self.square)
 
     def leave(self) -> None:
         """Somebody else may have the memory."""
@@ -156,11 +150,6 @@ class Rounds:
         work = gather_work(problem, everybody, problem.start, grad, self.diagonal)
         leaps = Leaps(not problem.is_free_of_equalities, pace.is_stopped)
         return Ended(work.beta, work.grad, self._until_tol(work, leaps, pace))
-
-    def add_rows(self, rows: IntVector, weight: FloatVector, out: FloatVector) -> None:
-        """out += the weighted sum of these rows."""
-        padded = np.concatenate((weight, np.zeros(STRIP)))
-        add_sum(self.values, rows, padded, out)
 
     def _until_tol(self, work: Work, leaps: Leaps, pace: Pace) -> Status | None:
         tol, crew = pace.options.tol, self.crew
@@ -188,4 +177,4 @@ class Rounds:
             if free is not None:
                 K = np.empty((len(free), len(free)), dtype=np.float32)
                 self.rows.fill(free, free, K)
-                self.add_rows(free, leaps.leap(work, free, K), work.grad)
+                self.rows.add_rows(free, leaps.leap(work, free, K), work.grad)

@@ -35,7 +35,7 @@ from maxmargin.solvers.active_set import (
 from maxmargin.solvers.coordinates import coordinate_epoch
 from maxmargin.solvers.pairs import OUT_OF_MOVES, pair_epoch
 from maxmargin.solvers.square import compact
-from maxmargin.solvers.work import Work, set_masks
+from maxmargin.solvers.work import Work, is_free, part_of
 from maxmargin.solvers.working_set import bounds
 from maxmargin.typing import (
     BoolVector,
@@ -131,7 +131,7 @@ def rounds_until(
             break
         _take_in(work, crew, lowest, highest)
         _extend(crew, first, values)
-        own = _own_work(work, crew)
+        own = part_of(work, crew.members[: crew.n[0]])
         level, most = max(INNER * violation, inner_tol), max_moves - made
         own_how = level, most, is_second_order, is_bound
         made += _move(own, crew, values, source, own_how)
@@ -205,15 +205,14 @@ def has_room(crew: Crew) -> bool:
 def _let_go(work: Work, crew: Crew) -> None:
     """Members that have rested at a bound for a while make room, if they are many."""
     members, age, n = crew.members, crew.age, crew.n[0]
-    beta, lower, upper = work.beta, work.lower, work.upper
+    beta, kink, lower, upper = work.beta, work.kink, work.lower, work.upper
     n_gone = n_rest = 0
     for k in range(n):
         i = members[k]
-        b = beta[i]
-        is_free = lower[i] < b < upper[i] and (b != 0.0 or work.kink[i] == 0.0)
-        age[i] = 0 if is_free else age[i] + 1
+        is_resting = not is_free(beta[i], kink[i], lower[i], upper[i])
+        age[i] = age[i] + 1 if is_resting else 0
         n_gone += age[i] > YOUNG
-        n_rest += not is_free
+        n_rest += is_resting
     if n > 0 and n_rest < STAYING * crew.n_new[0]:
         crew.n_new[0] = min(2 * crew.n_new[0], MOST_NEW)
     if n_gone <= GONE_SHARE * n:
@@ -247,8 +246,7 @@ def _join_free(work: Work, crew: Crew) -> None:
     """
     size = 0
     for k in range(len(work.beta)):
-        b = work.beta[k]
-        if work.lower[k] < b < work.upper[k] and (b != 0.0 or work.kink[k] == 0.0):
+        if is_free(work.beta[k], work.kink[k], work.lower[k], work.upper[k]):
             crew.members[size] = k
             size += 1
     if size + crew.n_new[0] > len(crew.cache.rows) < len(work.beta):
@@ -326,28 +324,6 @@ def _packed(panels: Side, index: IntVector, width: int) -> Side:
 
 
 @jit
-def _own_work(work: Work, crew: Crew) -> Work:
-    members = crew.members[: crew.n[0]]
-    n = len(members)
-    own = Work(
-        work.beta[members],
-        work.grad[members],
-        np.empty(n),
-        np.empty(n),
-        work.lower[members],
-        work.upper[members],
-        work.kink[members],
-        work.diagonal[members],
-        np.arange(n),
-        np.array([0, n]),
-        np.zeros(1),
-        work.min_curvature,
-    )
-    set_masks(own, 0, n)
-    return own
-
-
-@jit
 def _spread(work: Work, own: Work, crew: Crew, values: Values) -> None:
     """Tell everybody what the members did."""
     members = crew.members[: crew.n[0]]
@@ -362,11 +338,11 @@ def _spread(work: Work, own: Work, crew: Crew, values: Values) -> None:
             beta[i], rise[i], fall[i] = own.beta[k], own.rise[k], own.fall[k]
             n_moved += 1
     crew.n_computed[0] += n_moved
-    add_sum(values, moved[:n_moved], change, work.grad)
+    _add_sum(values, moved[:n_moved], change, work.grad)
 
 
 @jit
-def add_sum(
+def _add_sum(
     values: Values, rows: IntVector, weight: FloatVector, out: FloatVector
 ) -> None:
     """out += the weighted sum of rows of K; `weight` is longer by a strip, of zeros."""

@@ -103,6 +103,12 @@ def set_masks(work: Work, first: int, last: int) -> None:
 
 
 @jit
+def is_free(beta: float, kink: float, lower: float, upper: float) -> bool:
+    """Whether a variable is off every bound, zero included where there is a kink."""
+    return lower < beta < upper and (beta != 0.0 or kink == 0.0)
+
+
+@jit
 def mask_of(
     beta: float, kink: float, lower: float, upper: float
 ) -> tuple[float, float]:
