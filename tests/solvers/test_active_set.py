@@ -53,7 +53,7 @@ def test_steps_end_at_the_optimum_of_all_members(kind: str, C: float) -> None:
     is_bound = not problem.is_free_of_equalities
 
     how = LEVEL, 10_000, is_bound
-    steps, is_there = settle(work, np.arange(len(K)), K, K, free, how)
+    steps, is_there = settle(work, np.arange(len(K)), K, HeldGram(K).part, free, how)
 
     grad = K @ work.beta + problem.linear
     assert is_there
@@ -69,10 +69,10 @@ def test_inverse_is_kept_from_call_to_call() -> None:
     K = kernel_between(X)
     first, second = (problem_of(target, C, "classes") for C in (1.0, 30.0))
     work, free = work_of(first, K), make_free_set(len(K))
-    settle(work, np.arange(len(K)), K, K, free, (LEVEL, 10_000, True))
+    settle(work, np.arange(len(K)), K, HeldGram(K).part, free, (LEVEL, 10_000, True))
 
     later = work_of(second._replace(start=work.beta), K)
-    settle(later, np.arange(len(K)), K, K, free, (LEVEL, 10_000, True))
+    settle(later, np.arange(len(K)), K, HeldGram(K).part, free, (LEVEL, 10_000, True))
 
     n = free.n[0]
     who, inverse = free.who[:n], free.inverse[:n, :n]
@@ -89,7 +89,9 @@ def test_more_free_members_than_there_is_room_for_are_left_to_moves() -> None:
     start = 0.5 * (problem.lower + problem.upper)
     work, free = work_of(problem._replace(start=start), K), make_free_set(len(K))
 
-    steps, is_there = settle(work, np.arange(len(K)), K, K, free, (LEVEL, 10_000, True))
+    steps, is_there = settle(
+        work, np.arange(len(K)), K, HeldGram(K).part, free, (LEVEL, 10_000, True)
+    )
 
     assert (steps, is_there) == (0, False)
     assert np.array_equal(work.beta, start)

@@ -11,7 +11,7 @@ from maxmargin._threads import raise_if_stopped
 from maxmargin.data.rows import DenseRows, Rows, densify_if_better
 from maxmargin.errors import InvalidInput
 from maxmargin.kernels.functions import RBF, Kernel, centring, suited_to
-from maxmargin.kernels.held import HeldRows, take_block
+from maxmargin.kernels.held import HeldRows, copy_of, part_of_kernel
 from maxmargin.kernels.pair_panels import PairPanels
 from maxmargin.kernels.panel_rows import WIDEST, PanelRows, pack_rows
 from maxmargin.kernels.single import SingleRows, is_mild
@@ -182,9 +182,7 @@ class MatrixGram:
         return None
 
     def take(self, index: IntVector) -> "MatrixGram":
-        square = np.empty((len(index), len(index)), dtype=self.K.dtype)
-        take_block(self.K, index, index, square)
-        return MatrixGram(square, self.bound())
+        return MatrixGram(copy_of(part_of_kernel(self.K, index)), self.bound())
 
 
 class RowsGram:

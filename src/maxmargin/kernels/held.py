@@ -1,18 +1,40 @@
 """What if all of K is in memory, shared by many problems? Then rows are only read.
 
 Searches for C solve dozens of problems on one kernel matrix, which differ in their
-boxes alone. In float64, no slope is ever in doubt.
+boxes alone. In float64, no slope is ever in doubt. Those of two classes read their part
+of K where it stands.
 """
 
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 from maxmargin._jit import jit
 from maxmargin.kernels.source import RowSource, no_source
-from maxmargin.kernels.sums import add_rows
+from maxmargin.kernels.sums import add_rows_from, dot_along
 from maxmargin.kernels.turning import copy_turned
-from maxmargin.typing import FloatMatrix, FloatVector, IntVector, KernelMatrix
+from maxmargin.typing import FloatVector, IntVector, KernelMatrix
+
+SHORT = 16  # columns that stand together: fewer are not worth a pass of their own
+
+
+class Part(NamedTuple):
+    """K between some samples, in the rows and columns of more."""
+
+    K: KernelMatrix
+    at: IntVector  # where the samples are in K
+    ends: IntVector  # of runs of samples that are neighbours in K too
+
+
+def part_of_kernel(K: KernelMatrix, index: IntVector) -> Part:
+    """K between the samples there."""
+    ends = np.append(np.flatnonzero(np.diff(index) != 1) + 1, len(index))
+    return Part(K, index, ends)
+
+
+def _run_length(part: Part) -> float:
+    return len(part.at) / len(part.ends)
 
 
 class HeldRows:
@@ -21,32 +43,32 @@ class HeldRows:
     products = 1.0  # reading a value costs no more than that
     n_bytes = 0  # nothing beyond what is shared
 
-    def __init__(self, K: KernelMatrix) -> None:
-        self.K = K
-        self.errors = np.full(len(K), np.finfo(K.dtype).eps)
+    def __init__(self, part: Part) -> None:
+        self.part = part
+        self.errors = np.full(len(part.at), np.finfo(part.K.dtype).eps)
 
     def fill(
         self, rows: IntVector, columns: IntVector | None, out: KernelMatrix
     ) -> None:
         """K between these rows and columns; None is all columns."""
         if columns is None:
-            out[...] = self.K[rows]
+            take_rows(self.part, rows, out)
         else:
-            take_block(self.K, rows, columns, out)
+            take_block(self.part, rows, columns, out)
 
     def extend(self, rows: IntVector, n: int, square: KernelMatrix) -> None:
         """K between these rows, of which the first n have met already."""
         m = len(rows)
-        take_block(self.K, rows[n:], rows, square[n:m])
+        take_block(self.part, rows[n:], rows, square[n:m])
         copy_turned(square, (n, m), (0, n), square, (0, n))
 
     def fill_square(self, out: KernelMatrix) -> None:
         """All of K."""
-        out[...] = self.K
+        take_rows(self.part, np.arange(len(out)), out)
 
     def add_rows(self, rows: IntVector, weight: FloatVector, out: FloatVector) -> None:
         """out += the weighted sum of these rows."""
-        add_rows(self.K, rows, weight, (0, len(out)), out)
+        add_part(self.part, rows, weight, out)
 
 
 class HeldGram:
@@ -54,11 +76,25 @@ class HeldGram:
 
     n_threads = 1  # problems are what threads share
 
-    def __init__(self, K: KernelMatrix, bound: float | None = None) -> None:
-        """`bound` is the largest value in size, where it is known."""
-        self.n, self.K = len(K), K
-        self._diagonal: FloatVector = K.diagonal().astype(np.float64)
+    def __init__(
+        self,
+        K: KernelMatrix,
+        bound: float | None = None,
+        index: IntVector | None = None,
+    ) -> None:
+        """`bound` is the largest value in size, where it is known; None: of all of K.
+
+        With an index, only the samples there count.
+        """
+        index = np.arange(len(K)) if index is None else index
+        self.n, self.part = len(index), part_of_kernel(K, index)
+        self._diagonal: FloatVector = K[index, index].astype(np.float64)
         self._bound = float(max(K.max(), -K.min())) if bound is None else bound
+
+    @property
+    def K(self) -> KernelMatrix:
+        """Where it is stored."""
+        return self.part.K
 
     def diagonal(self) -> FloatVector:
         return self._diagonal
@@ -67,16 +103,26 @@ class HeldGram:
         return self._bound
 
     def fill(self, rows: IntVector, columns: IntVector, out: KernelMatrix) -> None:
-        whole_rows = len(columns) == self.n and columns[0] == 0
-        out[...] = self.K[rows] if whole_rows else self.K[np.ix_(rows, columns)]
+        if len(columns) == self.n:
+            take_rows(self.part, rows, out)
+        else:
+            take_block(self.part, rows, columns, out)
 
     def sums(
         self, rows: IntVector, weight: FloatVector, columns: IntVector
     ) -> FloatVector:
-        span = int(columns.min()), int(columns.max()) + 1
-        out = np.zeros(self.n)
-        add_rows(self.K, rows, weight, span, out)
-        return out[columns]
+        asked = part_of_kernel(self.K, self.part.at[columns])
+        known = part_of_kernel(self.K, self.part.at[rows])
+        out = np.zeros(len(columns))
+        if _run_length(known) > max(_run_length(asked), SHORT):
+            _dot_runs(known, asked.at, weight, out)
+            return out
+        if _run_length(asked) > SHORT:
+            _add_runs(asked, known.at, weight, out)
+            return out
+        everywhere = np.zeros(self.n)
+        add_part(self.part, rows, weight, everywhere)
+        return everywhere[columns]
 
     def source(self, columns: IntVector) -> RowSource:
         return no_source()
@@ -86,39 +132,75 @@ class HeldGram:
 
     @cached_property
     def _single(self) -> HeldRows:
-        return HeldRows(self.K)
+        return HeldRows(self.part)
 
-    def take(self, index: IntVector, room: FloatMatrix | None = None) -> "HeldGram":
-        """K between these rows alone, written to a room if there is one."""
-        K = np.empty((len(index), len(index))) if room is None else room
-        _take_square(self.K, index, _run_ends(index), K)
-        return HeldGram(K, self._bound)
+    def among(self, index: IntVector) -> "HeldGram":
+        """K between these samples alone, where it is."""
+        return HeldGram(self.K, self._bound, self.part.at[index])
+
+    def take(self, index: IntVector) -> "HeldGram":
+        """A copy of K between these samples alone."""
+        return HeldGram(copy_of(self.among(index).part), self._bound)
 
 
-def _run_ends(index: IntVector) -> IntVector:
-    """Where neighbours cease to follow each other, and the end."""
-    return np.append(np.flatnonzero(np.diff(index) != 1) + 1, len(index))
+def copy_of(part: Part) -> KernelMatrix:
+    """All of it, in rows of its own."""
+    n = len(part.at)
+    K: KernelMatrix = np.empty((n, n), dtype=part.K.dtype)
+    take_rows(part, np.arange(n), K)
+    return K
 
 
 @jit
-def _take_square(
-    K: KernelMatrix, index: IntVector, ends: IntVector, out: KernelMatrix
-) -> None:
-    """out = K between these rows, a run of neighbours at a time."""
-    for i in range(len(index)):
-        source, target, first = K[index[i]], out[i], 0
-        for last in ends:
-            run = index[first]
+def take_rows(part: Part, rows: IntVector, out: KernelMatrix) -> None:
+    """out = these rows of the part, a run of neighbours at a time."""
+    for i in range(len(rows)):
+        source, target, first = part.K[part.at[rows[i]]], out[i], 0
+        for last in part.ends:
+            run = part.at[first]
             target[first:last] = source[run : run + last - first]
             first = last
 
 
 @jit
 def take_block(
-    K: KernelMatrix, rows: IntVector, columns: IntVector, out: KernelMatrix
+    part: Part, rows: IntVector, columns: IntVector, out: KernelMatrix
 ) -> None:
-    """out = K between these rows and columns."""
+    """out = K between these rows and columns of the part."""
+    K, where = part.K, part.at[columns]
     for i in range(len(rows)):
-        source, target = K[rows[i]], out[i]
-        for j in range(len(columns)):
-            target[j] = source[columns[j]]
+        source, target = K[part.at[rows[i]]], out[i]
+        for j in range(len(where)):
+            target[j] = source[where[j]]
+
+
+@jit
+def add_part(
+    part: Part, rows: IntVector, weight: FloatVector, out: FloatVector
+) -> None:
+    """out += the weighted sum of these rows of the part."""
+    _add_runs(part, part.at[rows], weight, out)
+
+
+@jit
+def _add_runs(
+    part: Part, rows: IntVector, weight: FloatVector, out: FloatVector
+) -> None:
+    """out += the weighted sum of rows of K at the part's columns."""
+    first = 0
+    for last in part.ends:
+        add_rows_from(part.K, rows, weight, part.at[first], out[first:last])
+        first = last
+
+
+@jit
+def _dot_runs(
+    part: Part, rows: IntVector, weight: FloatVector, out: FloatVector
+) -> None:
+    """out = each of these rows of K, times the weights of the part's columns."""
+    for i in range(len(rows)):
+        first = 0
+        for last in part.ends:
+            run = part.at[first]
+            out[i] += dot_along(part.K, rows[i], run, weight[first:last])
+            first = last

@@ -14,9 +14,16 @@ def add_rows(
     span: tuple[int, int],
     out: FloatVector,
 ) -> None:
-    """out += the weighted sum of rows in a span of columns, four rows at a time."""
-    first, last = span
-    near = out[first:last]
+    """out += the weighted sum of rows in a span of columns."""
+    add_rows_from(rows, at, weight, span[0], out[span[0] : span[1]])
+
+
+@jit
+def add_rows_from(
+    rows: KernelMatrix, at: IntVector, weight: FloatVector, first: int, out: FloatVector
+) -> None:
+    """The same from this column on, as many as `out` has; four rows at a time."""
+    last = first + len(out)
     n_fours = len(at) // 4 * 4
     for k in range(0, n_fours, 4):
         _add_four(
@@ -27,10 +34,16 @@ def add_rows(
                 rows[at[k + 3]][first:last],
             ),
             (weight[k], weight[k + 1], weight[k + 2], weight[k + 3]),
-            near,
+            out,
         )
     for k in range(n_fours, len(at)):
-        _add_one(rows[at[k]][first:last], weight[k], near)
+        _add_one(rows[at[k]][first:last], weight[k], out)
+
+
+@jit
+def dot_along(rows: KernelMatrix, at: int, first: int, weight: FloatVector) -> float:
+    """One row times as many weights, from this column on."""
+    return _dot(rows[at][first : first + len(weight)], weight)
 
 
 Four = tuple[KernelMatrix, KernelMatrix, KernelMatrix, KernelMatrix]
@@ -52,3 +65,11 @@ def _add_four(
 def _add_one(a: KernelMatrix, weight: float, out: FloatVector) -> None:
     for j in range(out.size):
         out[j] += weight * np.float64(a[j])
+
+
+@jit_fast
+def _dot(a: KernelMatrix, weight: FloatVector) -> float:
+    total = 0.0
+    for j in range(weight.size):
+        total += weight[j] * np.float64(a[j])
+    return total

@@ -4,7 +4,6 @@ import weakref
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import combinations
 
 import numpy as np
 
@@ -61,7 +60,7 @@ class Engine:
         if not self.is_given:
             self.order = _in_a_row(len(samples), task)
             self._sort()
-        n_shared, n_each = VALUE_BYTES * len(samples) ** 2, _bytes(self.task)
+        n_shared = n_each = VALUE_BYTES * len(samples) ** 2
         n_squares = n_threads * ITEM_BYTES * _n_largest(self.task) ** 2
         if n_shared + n_each + n_squares <= options.cache_bytes:
             n_shared += n_squares
@@ -85,9 +84,9 @@ class Engine:
         weakref.finalize(self, forget_spares)  # until then, squares are used again
 
     def _sort(self) -> None:
-        """Samples held out together stand together: their sums are one slice.
+        """Those of one class stand together: a pair of them is two runs of K.
 
-        Those of one class among them do, too: pairs of classes are copied in runs.
+        Among them, those held out together do: their sums are a run for each class.
         """
         order = self.order
         place = np.empty_like(order)
@@ -124,8 +123,9 @@ class Engine:
             return None
         place = np.empty_like(self.order)
         place[self.order] = np.arange(len(place))
-        found = self._source(kernel).block(place[rows])
-        return found if isinstance(found, HeldGram) else None
+        source = self._source(kernel)
+        assert isinstance(source, HeldSource), "K is in memory"
+        return source.gram.take(place[rows])
 
     @property
     def n_at_once(self) -> int:
@@ -155,7 +155,7 @@ class Engine:
     def _make_source(self, kernel: Kernel | None) -> Source:
         if kernel is None:
             K = np.ascontiguousarray(self.samples, dtype=np.float64)
-            return HeldSource(HeldGram(K), self.rooms)
+            return HeldSource(HeldGram(K))
         assert not isinstance(self.samples, np.ndarray), "K itself has no kernel"
         if not self.is_held:
             return ComputedSource(kernel, self.samples)
@@ -164,7 +164,7 @@ class Engine:
             self._shared = SharedPairs(known, self.samples, self.n_threads)
         shared = self._shared
         K = shared.fill(kernel, self.rooms.take(len(self.samples)))
-        return HeldSource(HeldGram(K, shared.bound(kernel, K)), self.rooms)
+        return HeldSource(HeldGram(K, shared.bound(kernel, K)))
 
     def _make_room(self, wanted: set[int]) -> None:
         """The kernels unused for longest leave, if there is no room for all."""
@@ -197,17 +197,16 @@ def _n_machines(task: Task, fold: FoldTask) -> int:
 
 
 def _in_a_row(n: int, task: Task) -> IntVector:
-    """All samples, those of the first fold first, and of its first class first of all.
+    """All samples, those of the first class first, and of its first fold first of all.
 
-    As they are where folds overlap.
+    Folds that overlap have no say.
     """
-    parts = [fold.outside for fold in task.folds]
-    if isinstance(task.target, Labels):
-        code = task.target.code
-        parts = [part[np.argsort(code[part], kind="stable")] for part in parts]
-    order = np.concatenate(parts)
-    is_partition = np.array_equal(np.sort(order), np.arange(n))
-    return order if is_partition else np.arange(n)
+    order = np.concatenate([fold.outside for fold in task.folds])
+    if not np.array_equal(np.sort(order), np.arange(n)):
+        order = np.arange(n)
+    if isinstance(task.target, Labels) and task.target.n_classes > 2:
+        order = order[np.argsort(task.target.code[order], kind="stable")]
+    return order
 
 
 def _n_largest(task: Task) -> int:
@@ -215,13 +214,3 @@ def _n_largest(task: Task) -> int:
     if not isinstance(task.target, Labels):
         return len(task.target)
     return int(np.sort(np.bincount(task.target.code))[-2:].sum())
-
-
-def _bytes(task: Task) -> int:
-    """Memory for the kernel of one gamma, and of its pairs of classes."""
-    n = len(task.folds[0].weight)
-    if not isinstance(task.target, Labels) or task.target.n_classes <= 2:
-        return VALUE_BYTES * n * n
-    sizes = np.bincount(task.target.code).astype(np.float64)
-    pairs = sum(float(a + b) ** 2 for a, b in combinations(sizes, 2))
-    return int(VALUE_BYTES * (n * n + pairs))

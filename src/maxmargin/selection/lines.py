@@ -20,8 +20,8 @@ from maxmargin.data.rows import Rows
 from maxmargin.kernels.functions import Kernel
 from maxmargin.kernels.gram import VectorGram
 from maxmargin.kernels.held import HeldGram
-from maxmargin.kernels.memory import Rooms
 from maxmargin.problems import DualProblem
+from maxmargin.problems.classification import ROUNDING
 from maxmargin.selection.formulations import (
     CSvc,
     EpsilonSvr,
@@ -33,6 +33,8 @@ from maxmargin.solvers import Options, Status, solve
 from maxmargin.solvers.gradient import weight_of
 from maxmargin.solvers.held import HeldSolution, solve_held
 from maxmargin.typing import FloatMatrix, FloatVector, IntVector
+
+DENSE = 0.5  # of the samples: then sums run over all of them
 
 
 class FoldTask(NamedTuple):
@@ -86,9 +88,6 @@ class Source(Protocol):
     def block(self, rows: IntVector | None) -> HeldGram | VectorGram:
         """The kernel between these samples; None: all of them."""
 
-    def give_back(self, block: HeldGram | VectorGram) -> None:
-        """A block of some samples is no longer needed."""
-
     def sums(
         self, rows: IntVector, weight: FloatVector, columns: IntVector
     ) -> FloatVector:
@@ -98,17 +97,11 @@ class Source(Protocol):
 class HeldSource:
     """All of K in memory."""
 
-    def __init__(self, gram: HeldGram, rooms: Rooms) -> None:
-        self.gram, self.rooms = gram, rooms
+    def __init__(self, gram: HeldGram) -> None:
+        self.gram = gram
 
     def block(self, rows: IntVector | None) -> HeldGram:
-        if rows is None:
-            return self.gram
-        return self.gram.take(rows, self.rooms.take(len(rows)))
-
-    def give_back(self, block: HeldGram | VectorGram) -> None:
-        if isinstance(block, HeldGram) and block is not self.gram:
-            self.rooms.give(block.K)
+        return self.gram if rows is None else self.gram.among(rows)
 
     def sums(
         self, rows: IntVector, weight: FloatVector, columns: IntVector
@@ -124,9 +117,6 @@ class ComputedSource:
 
     def block(self, rows: IntVector | None) -> VectorGram:
         return self.gram if rows is None else self.gram.take(rows)
-
-    def give_back(self, block: HeldGram | VectorGram) -> None:
-        """It has no memory of its own."""
 
     def sums(
         self, rows: IntVector, weight: FloatVector, columns: IntVector
@@ -230,8 +220,6 @@ class _Block:
 
     def forget(self) -> None:
         """Somebody else may have its memory."""
-        if self._gram is not None:
-            self.source().give_back(self._gram)
         self._gram = None
 
 
@@ -240,6 +228,14 @@ class _Point(NamedTuple):
 
     at: float
     start: Start
+
+
+class _Heard(NamedTuple):
+    """Kernel sums at the samples held out, and what they are sums of."""
+
+    at: float
+    coef: FloatVector
+    sums: FloatVector
 
 
 class _Chain:
@@ -257,6 +253,7 @@ class _Chain:
         self.weight = weight
         self.points: list[_Point] = []
         self.said = _Said(np.empty(0), 0.0, Status.CONVERGED, 0)
+        self.heard: _Heard | None = None
 
     def step(self, place: Place) -> None:
         """Solve the problem there, and say what comes of it."""
@@ -278,7 +275,8 @@ class _Chain:
         self.points.append(_Point(place.at, Start(found.beta, found.image)))
         margin, intercept, _ = form.read(found, gram)
         coef = weight_of(problem, found.beta, gram.n)
-        decision = self._sums(coef, found.image) / margin + intercept
+        sums = self._sums(coef, found.image, place)
+        decision = sums / margin + intercept
         return _Said(decision, found.violation, found.status, found.n_iter)
 
     def _start(self, problem: DualProblem, place: Place) -> Start | None:
@@ -290,15 +288,33 @@ class _Chain:
         form = self.line.task.formulation
         return form.start(problem, near.start, place.at / near.at)
 
-    def _sums(self, coef: FloatVector, image: FloatVector | None) -> FloatVector:
-        """Kernel sums at the samples held out."""
+    def _sums(
+        self, coef: FloatVector, image: FloatVector | None, place: Place
+    ) -> FloatVector:
+        """Kernel sums at the samples held out: what has changed since the last ones."""
         outside, rows = self.fold.outside, self.block.rows
         if rows is None and image is not None:
             sums: FloatVector = image[outside]
             return sums
-        support = np.flatnonzero(coef)
-        own = support if rows is None else rows[support]
-        return self.line.source().sums(own, coef[support], outside)
+        heard = self.heard or _Heard(place.at, np.zeros(1), np.zeros(1))
+        changes = [_change(coef, heard, part) for part in (1.0, place.at / heard.at)]
+        change, part = min(changes, key=lambda each: np.count_nonzero(each[0]))
+        changed = np.flatnonzero(change)
+        sums = part * heard.sums
+        if len(changed) > DENSE * len(change):
+            changed = np.arange(len(change))
+        if len(changed):
+            own = changed if rows is None else rows[changed]
+            sums = sums + self.line.source().sums(own, change[changed], outside)
+        self.heard = _Heard(place.at, coef, sums)
+        return sums
+
+
+def _change(coef: FloatVector, heard: _Heard, part: float) -> tuple[FloatVector, float]:
+    """From a multiple of former coefficients, rounding apart; and the multiple."""
+    change = coef - part * heard.coef
+    change[np.abs(change) <= ROUNDING * np.abs(coef)] = 0.0
+    return change, part
 
 
 def _solve(

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from maxmargin._jit import jit, jit_fast
+from maxmargin.kernels.held import Part
 from maxmargin.kernels.sums import add_rows
 from maxmargin.solvers.work import Work, is_free, mask_of
 from maxmargin.solvers.working_set import bounds
@@ -84,19 +85,19 @@ def settle(
     own: Work,
     members: IntVector,
     square: KernelMatrix,
-    K: KernelMatrix,
+    held: Part,
     free: FreeSet,
     how: tuple[float, int, bool],
 ) -> tuple[int, bool]:
     """Take members to their common optimum: (steps made, whether they are there).
 
     `how` is (violation that will do, most steps, whether the sum is fixed); `square` is
-    K between members, in any precision.
+    K between members, in any precision, `held` between all variables.
     """
     level, most, is_bound = how
     most = min(most, MOST_STEPS * len(members))
     free.n_calls[0] += 1
-    if not _gather(own, members, K, free):
+    if not _gather(own, members, held, free):
         return 0, False
     change, made, n_new = np.zeros(len(members)), 0, MOST_AT_ONCE
     while made < most:
@@ -113,14 +114,14 @@ def settle(
         if is_bound:
             n = free.n[0]
             middle = free.slope[:n].mean() if n > 0 else 0.5 * (lowest + highest)
-        if n_new == 0 or not _admit(own, members, K, free, middle, n_new):
+        if n_new == 0 or not _admit(own, members, held, free, middle, n_new):
             break
     free.n_calls[0] = MOST_CALLS
     return made, False
 
 
 @jit
-def _gather(own: Work, members: IntVector, K: KernelMatrix, free: FreeSet) -> bool:
+def _gather(own: Work, members: IntVector, held: Part, free: FreeSet) -> bool:
     """Bring the set up to date; False if it cannot hold everybody who is free."""
     m, are_free = len(members), _are_free(own)
     if np.count_nonzero(are_free) > len(free.who):
@@ -141,7 +142,7 @@ def _gather(own: Work, members: IntVector, K: KernelMatrix, free: FreeSet) -> bo
         free.share[i] = free.inverse[i, :n].sum()
     for k in range(m):
         if are_free[k] and free.slot[members[k]] == NOWHERE:
-            _enter(own, members, K, free, k, True)
+            _enter(own, members, held, free, k, True)
     return True
 
 
@@ -172,19 +173,20 @@ def _stand(own: Work, free: FreeSet, slot: int, k: int, is_rising: bool) -> None
 def _enter(
     own: Work,
     members: IntVector,
-    K: KernelMatrix,
+    held: Part,
     free: FreeSet,
     k: int,
     is_rising: bool,
 ) -> bool:
     """Member k becomes free, unless K between it and the others is singular."""
-    n, inverse, row = free.n[0], free.inverse, K[members[k]]
+    n, inverse, own_at = free.n[0], free.inverse, held.at[members[k]]
+    row = held.K[own_at]
     column, u = np.empty(n), np.empty(n)
     for i in range(n):
-        column[i] = row[free.who[i]]
+        column[i] = row[held.at[free.who[i]]]
     for i in range(n):
         u[i] = _dot(inverse[i, :n], column)
-    own_value = row[members[k]]
+    own_value = row[own_at]
     pivot = own_value + TIE * abs(own_value) - _dot(u, column)
     if pivot <= TOO_FLAT * abs(own_value):
         return False
@@ -330,7 +332,7 @@ def _balance(own: Work, free: FreeSet, change: FloatVector) -> None:
 def _admit(
     own: Work,
     members: IntVector,
-    K: KernelMatrix,
+    held: Part,
     free: FreeSet,
     middle: float,
     n_new: int,
@@ -351,7 +353,7 @@ def _admit(
         if excess[k] <= AS_BAD * worst or free.n[0] == len(free.who):
             break
         is_rising = middle - own.grad[k] - own.rise[k] == excess[k]
-        _enter(own, members, K, free, k, is_rising)
+        _enter(own, members, held, free, k, is_rising)
         excess[k] = 0.0
     return free.n[0] > n_before
 

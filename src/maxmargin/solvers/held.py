@@ -123,7 +123,7 @@ class Rounds:
 
     def __init__(self, gram: HeldGram) -> None:
         self.diagonal, self.rows = gram.diagonal(), gram.single()
-        self.values = values_in(gram.K)
+        self.values = values_in(gram.part)
         self.square = promised_square(min(gram.n, SPARE_SIDE))
         self.crew = make_crew(gram.n, self.square)
 

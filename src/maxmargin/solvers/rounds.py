@@ -12,7 +12,7 @@ import numpy as np
 
 from maxmargin._jit import jit
 from maxmargin.kernels.cache import RowCache, hold_all
-from maxmargin.kernels.held import take_block
+from maxmargin.kernels.held import Part, add_part, part_of_kernel, take_block
 from maxmargin.kernels.panel_code import STRIP
 from maxmargin.kernels.panel_rows import PanelRows
 from maxmargin.kernels.panels import (
@@ -24,7 +24,6 @@ from maxmargin.kernels.panels import (
     repack,
 )
 from maxmargin.kernels.source import RowSource
-from maxmargin.kernels.sums import add_rows
 from maxmargin.kernels.turning import copy_turned
 from maxmargin.solvers.active_set import (
     FreeSet,
@@ -54,9 +53,9 @@ MANY_ROUNDS = 16  # in one call: some hundredths of a second
 
 
 class Values(NamedTuple):
-    """Where kernel values come from: all of K, or panels that meet."""
+    """Where kernel values come from: K in memory, or panels that meet."""
 
-    K: KernelMatrix  # empty where panels are to meet
+    held: Part  # empty where panels are to meet
     panels: KernelMatrix
     exponents: KernelMatrix
     twice: np.float32
@@ -64,13 +63,14 @@ class Values(NamedTuple):
 
 def values_of(rows: PanelRows) -> Values:
     """Computed when needed, in float32."""
-    return Values(np.empty((0, 0)), rows.panels, rows.exponents, rows.twice)
+    nothing = part_of_kernel(np.empty((0, 0)), np.empty(0, dtype=np.intp))
+    return Values(nothing, rows.panels, rows.exponents, rows.twice)
 
 
-def values_in(K: KernelMatrix) -> Values:
+def values_in(held: Part) -> Values:
     """All there."""
     nothing = np.empty((0, 0, 0), dtype=np.float32), np.empty(0, dtype=np.float32)
-    return Values(K, *nothing, np.float32(0.0))
+    return Values(held, *nothing, np.float32(0.0))
 
 
 class Crew(NamedTuple):
@@ -156,7 +156,7 @@ def _move(
     """
     level, most, is_second_order, is_bound = how
     is_first, first = crew.free.n_calls[0] == 0, most
-    if len(values.K) and can_settle(crew.free):
+    if len(values.held.at) and can_settle(crew.free):
         first = min(most, crew.n[0] if is_first else 0)
     epoch_how = level, first, is_second_order
     why, made = _epoch(own, crew, source, epoch_how, is_bound)
@@ -164,7 +164,7 @@ def _move(
         return made
     members, settled_how = crew.members[: crew.n[0]], (level, most - made, is_bound)
     steps, is_there = settle(
-        own, members, crew.cache.rows, values.K, crew.free, settled_how
+        own, members, crew.cache.rows, values.held, crew.free, settled_how
     )
     made += steps
     if not is_there and made < most:
@@ -291,9 +291,9 @@ def _extend(crew: Crew, first: int, values: Values) -> None:
     if n == first:
         return
     crew.n_computed[0] += n - first
-    if len(values.K):
+    if len(values.held.at):
         new_rows = square[first:n]
-        take_block(values.K, crew.members[first:n], crew.members[:n], new_rows)
+        take_block(values.held, crew.members[first:n], crew.members[:n], new_rows)
         copy_turned(new_rows, (0, n - first), (0, first), square, (0, first))
         return
     panels, twice = (values.panels, values.exponents), values.twice
@@ -346,8 +346,8 @@ def _add_sum(
     values: Values, rows: IntVector, weight: FloatVector, out: FloatVector
 ) -> None:
     """out += the weighted sum of rows of K; `weight` is longer by a strip, of zeros."""
-    if len(values.K):
-        add_rows(values.K, rows, weight, (0, len(out)), out)
+    if len(values.held.at):
+        add_part(values.held, rows, weight, out)
         return
     panels = values.panels, values.exponents
     strips = _packed(panels, rows, STRIP)
