@@ -17,7 +17,7 @@ from maxmargin.errors import InvalidInput
 from maxmargin.estimators.heard import HeardClassifier, HeardRegressor, determination
 from maxmargin.kernels import Kernel
 from maxmargin.kernels.held import HeldGram
-from maxmargin.selection.engine import Engine
+from maxmargin.selection.engine import Engine, n_together
 from maxmargin.selection.folds import (
     Fold,
     grouped_folds,
@@ -30,7 +30,6 @@ from maxmargin.solvers import Options, Status
 from maxmargin.typing import FloatVector, IntVector
 
 DEFAULT_FOLDS = 5
-KERNELS_KEPT = 2  # so that no thread waits for the last fold of a kernel
 
 
 @dataclass
@@ -148,7 +147,7 @@ class KernelStudy:
         tasks = [_fold_task(sheet, fold) for fold in folds]
         task = Task(sheet.target, tasks, how.formulation)
         samples = sheet.X if sheet.is_matrix else as_rows(sheet.X)
-        kept = 0 if how.is_single else KERNELS_KEPT
+        kept = 0 if how.is_single else n_together(task, how.n_threads)
         self.engine = Engine(samples, kernels, task, options, how.n_threads, kept)
 
     def batches(self, cells: Sequence[Setting]) -> Iterator[list[Setting]]:

@@ -45,7 +45,7 @@ class Engine:
         task: Task,
         options: Options,
         n_threads: int,
-        n_kept: int = 2,
+        n_kept: int = 1,
     ) -> None:
         """`samples` is K itself where the only kernel is None.
 
@@ -129,10 +129,8 @@ class Engine:
 
     @property
     def n_at_once(self) -> int:
-        """How many kernels to work on together, so that no thread waits for others."""
-        n_tasks = sum(_n_machines(self.task, fold) for fold in self.task.folds)
-        is_even = n_tasks % self.n_threads == 0 or n_tasks > MANY * self.n_threads
-        return 1 if is_even else min(2, self.n_alive)
+        """How many kernels to work on together."""
+        return min(n_together(self.task, self.n_threads), self.n_alive)
 
     # Kernels come and go; what was solved stays.
 
@@ -187,6 +185,13 @@ def _pays_once(samples: Rows | FloatMatrix) -> bool:
     if isinstance(samples, np.ndarray):
         return True
     return len(samples) <= FEW or samples.n_values >= WIDE * len(samples)
+
+
+def n_together(task: Task, n_threads: int) -> int:
+    """With how many kernels no thread waits long for the others, if there is memory."""
+    n_tasks = sum(_n_machines(task, fold) for fold in task.folds)
+    is_even = n_tasks % n_threads == 0 or n_tasks > MANY * n_threads
+    return 1 if is_even else 2
 
 
 def _n_machines(task: Task, fold: FoldTask) -> int:

@@ -91,7 +91,7 @@ class Source(Protocol):
     def sums(
         self, rows: IntVector, weight: FloatVector, columns: IntVector
     ) -> FloatVector:
-        """The weighted sum of rows of K in these columns."""
+        """The weighted sum of rows of K in these columns, which ascend."""
 
 
 class HeldSource:
@@ -121,9 +121,7 @@ class ComputedSource:
     def sums(
         self, rows: IntVector, weight: FloatVector, columns: IntVector
     ) -> FloatVector:
-        order, out = np.argsort(columns), np.empty(len(columns))
-        out[order] = self.gram.sums(rows, weight, columns[order])
-        return out
+        return self.gram.sums(rows, weight, columns)
 
 
 class Line:
@@ -231,7 +229,7 @@ class _Point(NamedTuple):
 
 
 class _Heard(NamedTuple):
-    """Kernel sums at the samples held out, and what they are sums of."""
+    """Kernel sums at the samples held out, ascending, and what they are sums of."""
 
     at: float
     coef: FloatVector
@@ -253,6 +251,7 @@ class _Chain:
         self.weight = weight
         self.points: list[_Point] = []
         self.said = _Said(np.empty(0), 0.0, Status.CONVERGED, 0)
+        self.order = np.argsort(fold.outside)
         self.heard: _Heard | None = None
 
     def step(self, place: Place) -> None:
@@ -305,9 +304,12 @@ class _Chain:
             changed = np.arange(len(change))
         if len(changed):
             own = changed if rows is None else rows[changed]
-            sums = sums + self.line.source().sums(own, change[changed], outside)
+            near = outside[self.order]
+            sums = sums + self.line.source().sums(own, change[changed], near)
         self.heard = _Heard(place.at, coef, sums)
-        return sums
+        said = np.empty(len(outside))
+        said[self.order] = sums
+        return said
 
 
 def _change(coef: FloatVector, heard: _Heard, part: float) -> tuple[FloatVector, float]:
