@@ -16,6 +16,9 @@ from maxmargin.typing import FloatMatrix, KernelMatrix
 
 NO_HUGE_PAGES = getattr(mmap, "MADV_NOHUGEPAGE", None)  # Linux has it
 ITEM = np.dtype(np.float32)
+PRIVATE = {}  # a child that is forked has a copy; Windows has no children of that kind
+if hasattr(mmap, "MAP_PRIVATE"):
+    PRIVATE["flags"] = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
 MOST_SPARE = 1 << 23  # values of a square that is passed on, which fits all: 32 MB
 SPARE_SIDE = int(MOST_SPARE**0.5)
 
@@ -26,7 +29,8 @@ def promised_square(side: int) -> KernelMatrix:
     """A C-ordered float32 matrix whose pages come into being when written to."""
     n = side * side
     if n > MOST_SPARE:
-        return _new_pages(n).reshape(side, side)
+        square: KernelMatrix = _new_pages(n, ITEM).reshape(side, side)
+        return square
     try:
         flat = _spare.pop()
     except IndexError:
@@ -53,7 +57,7 @@ class Rooms:
             spare = self._spare.get(side)
             if spare:
                 return spare.pop()
-        return np.empty((side, side))
+        return new_square(side)
 
     def give(self, square: FloatMatrix) -> None:
         """Nobody reads it any more."""
@@ -66,8 +70,21 @@ def forget_spares() -> None:
     _spare.clear()
 
 
-def _new_pages(n: int) -> KernelMatrix:
-    pages = mmap.mmap(-1, n * ITEM.itemsize)
+def new_square(side: int) -> FloatMatrix:
+    """A float64 matrix to write over, in small pages.
+
+    Huge ones are read a little faster. But a virtual machine gives free huge pages back
+    to its host, and to get one again costs five times as much as as many small ones.
+    """
+    pages = _new_pages(side * side, np.dtype(np.float64))
+    square: FloatMatrix = pages.reshape(side, side)
+    return square
+
+
+def _new_pages(n: int, item: np.dtype[np.floating]) -> np.ndarray:
+    if n == 0:
+        return np.empty(0, dtype=item)
+    pages = mmap.mmap(-1, n * item.itemsize, **PRIVATE)
     if NO_HUGE_PAGES is not None:
         pages.madvise(NO_HUGE_PAGES)
-    return np.frombuffer(pages, dtype=ITEM)
+    return np.frombuffer(pages, dtype=item)

@@ -33,6 +33,7 @@ from maxmargin.kernels.functions import (
     centring,
     suited_to,
 )
+from maxmargin.kernels.memory import new_square
 from maxmargin.typing import FloatMatrix, FloatVector
 
 STEP = 64  # rows in a task: what one pass wrote is at hand for the next
@@ -52,10 +53,10 @@ class SharedPairs:
         kind = suited_to(widest, rows)
         if isinstance(kind, ExactRBF | Laplacian):
             power = CITY_BLOCK if isinstance(kind, Laplacian) else SQUARED
-            self.pairs = np.empty((len(rows), len(rows)))
+            self.pairs = new_square(len(rows))
             self._each(partial(_fill_distances, self.pairs, rows, power))
         elif isinstance(rows, DenseRows):
-            self.pairs = np.empty((len(rows), len(rows)))
+            self.pairs = new_square(len(rows))
             norms = rows.squared_norms() if isinstance(kind, RBF) else None
             self._each(partial(_fill_dots, self.pairs, rows, norms))
         else:

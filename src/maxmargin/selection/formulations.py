@@ -15,13 +15,16 @@ from maxmargin.kernels.gram import Gram
 from maxmargin.models.machine import Reading, read_margin, refine_margin
 from maxmargin.problems import DualProblem, epsilon_svr, nu_svr, project_start
 from maxmargin.problems.classification import ROUNDING, c_svc, largest_nu, nu_svc
-from maxmargin.problems.dual import dual_objective
+from maxmargin.problems.dual import dual_objective, fill_in_order
 from maxmargin.solvers import Options
 from maxmargin.solvers.held import HeldSolution
 from maxmargin.typing import FloatVector
 
 MOSTLY = 2.0 / 3.0  # of the support vectors at their bound
 
+ALL_BOUND = 4.0  # times the way that a step along the means would go at most
+
+Lean = Callable[[], "Start | None"]
 Again = Callable[[HeldSolution, Options], HeldSolution]
 
 
@@ -60,6 +63,9 @@ class Formulation(Protocol):
     def problem(self, y: FloatVector, weight: FloatVector, place: Place) -> DualProblem:
         """What is minimised there; weight 0 is a sample held out."""
 
+    def begin(self, problem: DualProblem, lean: Lean) -> Start | None:
+        """A feasible point where there is no solution yet; None: the problem's own."""
+
     def start(self, problem: DualProblem, near: Start, ratio: float) -> Start:
         """A feasible point, from the solution at a place `ratio` times smaller."""
 
@@ -78,6 +84,10 @@ class _Boxed:
     def is_feasible(self, y: FloatVector, weight: FloatVector, place: Place) -> bool:
         """Zero is always possible."""
         return True
+
+    def begin(self, problem: DualProblem, lean: Lean) -> Start | None:
+        """At zero."""
+        return None
 
     def start(self, problem: DualProblem, near: Start, ratio: float) -> Start:
         """Scaled if most support vectors were at their bound, where they mostly stay.
@@ -120,6 +130,24 @@ class CSvc(_Boxed):
         box = box_sizes(place.at, weight)
         return c_svc(y, box, has_intercept=self.has_intercept)
 
+    def begin(self, problem: DualProblem, lean: Lean) -> Start | None:
+        """As many at their bound as find a partner, if C is small enough for that.
+
+        Those furthest on the wrong side first. Small enough means that from zero, on
+        the way between the means of the classes, that is not yet too far.
+        """
+        total = min(problem.upper.sum(), -problem.lower.sum())
+        if not (self.has_intercept and 0.0 < total < np.inf):
+            return None
+        found = lean()
+        if found is None or found.image is None:
+            return None
+        if total * float(found.beta @ found.image) > ALL_BOUND:
+            return None
+        beta = _filled(problem.upper, found.image, total)
+        beta -= _filled(-problem.lower, -found.image, total)
+        return Start(beta, None)
+
 
 @dataclass(frozen=True)
 class EpsilonSvr(_Boxed):
@@ -152,6 +180,10 @@ class NuSvc:
         """y is ±1."""
         return nu_svc(y, weight, place.at)
 
+    def begin(self, problem: DualProblem, lean: Lean) -> Start | None:
+        """Where the problem says."""
+        return None
+
     def start(self, problem: DualProblem, near: Start, ratio: float) -> Start:
         """Scaled, but for those that meet their bound: the others make up for them."""
         return Start(project_start(problem, ratio * near.beta), None)
@@ -182,6 +214,10 @@ class NuSvr:
         """y is what to predict."""
         return nu_svr(y, box_sizes(place.at, weight), place.fixed)
 
+    def begin(self, problem: DualProblem, lean: Lean) -> Start | None:
+        """Where the problem says."""
+        return None
+
     def start(self, problem: DualProblem, near: Start, ratio: float) -> Start:
         """Scaled, it is feasible as it is."""
         image = None if near.image is None else ratio * near.image
@@ -196,6 +232,17 @@ class NuSvr:
     def read(self, found: HeldSolution, gram: Gram) -> Reading:
         """The middle between the edges of the tube."""
         return Reading(1.0, -float(found.level.mean()))
+
+
+def _filled(room: FloatVector, slope: FloatVector, total: float) -> FloatVector:
+    """The lowest slopes first; nobody is off a bound by rounding alone."""
+    order = np.argsort(slope, kind="stable")
+    order, dust = order[room[order] > 0.0], ROUNDING * total
+    filled = fill_in_order(room[order], total)
+    filled[filled <= dust] = 0.0
+    out = np.zeros(len(room))
+    out[order] = np.where(room[order] - filled <= dust, room[order], filled)
+    return out
 
 
 def _share_at_bound(problem: DualProblem, beta: FloatVector) -> float:

@@ -208,6 +208,7 @@ class _Block:
     def __init__(self, source: Callable[[], Source], rows: IntVector | None) -> None:
         self.source, self.rows = source, rows
         self._gram: HeldGram | VectorGram | None = None
+        self._lean: Start | None = None
         self._lock = threading.Lock()
 
     def gram(self) -> HeldGram | VectorGram:
@@ -216,9 +217,31 @@ class _Block:
                 self._gram = self.source().block(self.rows)
             return self._gram
 
+    def lean(self, y: FloatVector) -> Start | None:
+        """From the mean of one class to that of the other; y is the same for all folds.
+
+        None where rows would have to be computed for it.
+        """
+        gram = self.gram()
+        if not isinstance(gram, HeldGram):
+            return None
+        with self._lock:
+            if self._lean is None:
+                self._lean = _between_means(gram, y)
+            return self._lean
+
     def forget(self) -> None:
         """Somebody else may have its memory."""
         self._gram = None
+
+
+def _between_means(gram: HeldGram, y: FloatVector) -> Start:
+    """Weights whose sums tell how far each sample is on the positive side."""
+    is_positive = y > 0.0
+    n_positive = int(is_positive.sum())
+    weight = np.where(is_positive, 1 / n_positive, -1 / (len(y) - n_positive))
+    everybody = np.arange(gram.n)
+    return Start(weight, gram.sums(everybody, weight, everybody))
 
 
 class _Point(NamedTuple):
@@ -280,11 +303,11 @@ class _Chain:
 
     def _start(self, problem: DualProblem, place: Place) -> Start | None:
         """From the solution at the last smaller place."""
+        form = self.line.task.formulation
         former = [point for point in self.points if point.at <= place.at]
         if not former:
-            return None
+            return form.begin(problem, partial(self.block.lean, self.y))
         near = max(former, key=lambda point: point.at)
-        form = self.line.task.formulation
         return form.start(problem, near.start, place.at / near.at)
 
     def _sums(
