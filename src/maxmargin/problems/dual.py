@@ -15,6 +15,7 @@ from maxmargin._jit import jit, jit_fast
 from maxmargin.typing import BoolVector, FloatVector, IntVector
 
 NO_GROUP = -1  # a variable that no equality binds: machines without intercept
+DUST = 1e-12  # of its bound: a variable no further away is there up to rounding
 SAME_SUM = 1e-13  # relative: sums no further apart are equal up to rounding
 BISECTIONS = 200  # halvings that bring a shift below the spacing of float64
 
@@ -101,6 +102,23 @@ def _extremes(
     return lowest, highest, mean, n_free
 
 
+@jit
+def snapped(problem: DualProblem, beta: FloatVector) -> FloatVector:
+    """In the box, and at 0 or at a bound where only rounding is between."""
+    near = np.empty(len(beta))
+    for k in range(len(beta)):
+        b = min(max(beta[k], problem.lower[k]), problem.upper[k])
+        edge = problem.upper[k] if b > 0.0 else problem.lower[k]
+        if abs(edge) < np.inf:
+            dust = DUST * abs(edge)
+            if abs(b) <= dust:
+                b = 0.0
+            elif abs(b - edge) <= dust:
+                b = edge
+        near[k] = b
+    return near
+
+
 class Box(Protocol):
     """What keeps variables in: all of a problem's, or those at hand."""
 
@@ -126,9 +144,10 @@ def group_levels(
 ) -> FloatVector:
     """The multiplier of each equality: the common derivative of the free variables.
 
-    Where none is free, the middle of the interval that the bound ones leave.
+    Where none is free, the middle of the interval that the bound ones leave. Who is off
+    a bound by rounding alone is not free: it would choose a point of that interval.
     """
-    lowest, highest, mean, n_free = _extremes(problem, beta, grad)
+    lowest, highest, mean, n_free = _extremes(problem, snapped(problem, beta), grad)
     levels = np.zeros(problem.group.max() + 1)
     for g in range(len(levels)):
         low = lowest[g] if np.isfinite(lowest[g]) else highest[g]

@@ -15,7 +15,7 @@ from maxmargin.kernels.gram import Gram
 from maxmargin.models.machine import Reading, read_margin, refine_margin
 from maxmargin.problems import DualProblem, epsilon_svr, nu_svr, project_start
 from maxmargin.problems.classification import ROUNDING, c_svc, largest_nu, nu_svc
-from maxmargin.problems.dual import dual_objective, fill_in_order
+from maxmargin.problems.dual import dual_objective, fill_in_order, snapped
 from maxmargin.solvers import Options
 from maxmargin.solvers.held import HeldSolution
 from maxmargin.typing import FloatVector
@@ -96,7 +96,7 @@ class _Boxed:
         """
         if not np.isfinite(ratio):
             return near
-        beta = _snapped(problem, ratio * near.beta)
+        beta = snapped(problem, ratio * near.beta)
         if near.image is None:
             return Start(beta, None)
         scaled = Start(beta, ratio * near.image)
@@ -251,20 +251,6 @@ def _share_at_bound(problem: DualProblem, beta: FloatVector) -> float:
     at_bottom = (beta <= problem.lower) & (beta < 0.0)
     n_bound, n_support = int((at_top | at_bottom).sum()), int((beta != 0.0).sum())
     return n_bound / max(n_support, 1)
-
-
-def _snapped(problem: DualProblem, beta: FloatVector) -> FloatVector:
-    """In the box, and at 0 or at a bound where only rounding is between.
-
-    Who is off its bound by rounding would count as free, and set the level.
-    """
-    beta = np.clip(beta, problem.lower, problem.upper)
-    edge = np.where(beta > 0.0, problem.upper, problem.lower)
-    dust = ROUNDING * np.abs(edge)
-    beta[np.abs(beta) <= dust] = 0.0
-    is_bound = (beta != 0.0) & (np.abs(beta - edge) <= dust)
-    beta[is_bound] = edge[is_bound]
-    return beta
 
 
 def _value(problem: DualProblem, point: Start) -> float:
