@@ -17,15 +17,8 @@ from maxmargin.kernels.held import HeldGram
 from maxmargin.kernels.memory import MOST_SPARE, Rooms, forget_spares
 from maxmargin.kernels.shared import SharedPairs
 from maxmargin.selection.formulations import Setting
-from maxmargin.selection.lines import (
-    Answer,
-    ComputedSource,
-    FoldTask,
-    HeldSource,
-    Line,
-    Source,
-    Task,
-)
+from maxmargin.selection.lines import Answer, FoldEvidence, FoldTask, Line, Task
+from maxmargin.selection.sources import ComputedSource, HeldSource, Source
 from maxmargin.solvers import Options
 from maxmargin.solvers.grow import SQUARE_SHARE
 from maxmargin.typing import FloatMatrix, IntVector
@@ -33,6 +26,7 @@ from maxmargin.typing import FloatMatrix, IntVector
 VALUE_BYTES = 8  # of a float64
 FEW = 2000  # samples: all of K is soon computed
 WIDE = 256  # stored values in a row: then every row of K is dear
+PER_SAMPLE = 6  # two weights, target, variable, sum, decision
 MANY = 8  # tasks a thread: then it does not matter who comes last
 
 
@@ -61,8 +55,8 @@ class Engine:
         if not self.is_given:
             self.order = _in_a_row(len(samples), task)
             self._sort()
-        n_shared, n_each = VALUE_BYTES * len(samples) ** 2, _bytes(self.task)
-        n_squares = n_threads * ITEM_BYTES * _n_largest(self.task) ** 2
+        n_shared, n_each = _square_bytes(task), _bytes(task)
+        n_squares = n_threads * ITEM_BYTES * _n_largest(task) ** 2
         if n_shared + n_each + n_squares <= options.cache_bytes:
             n_shared += n_squares
         else:
@@ -113,6 +107,15 @@ class Engine:
             tasks = [line.tasks(at) for line, at in zip(lines, places, strict=True)]
             run_all([task for own in tasks for task in own], self.n_threads)
         return [line.answers() for line in lines]
+
+    def evidence(self, setting: Setting, orders: list[IntVector]) -> list[FoldEvidence]:
+        """How the machines of a setting just solved came to their answers.
+
+        Only where K is in memory. `orders` has the classes of each fold, in the order
+        that its pairs shall have.
+        """
+        place = self.task.formulation.place(setting)
+        return self._line(setting).evidence(place, orders)
 
     def gram(self, kernel: int, rows: IntVector) -> HeldGram | None:
         """K between samples as they were given, for a fit after the search.
@@ -182,6 +185,18 @@ class Engine:
             self.sources[kernel] = self.sources.pop(kernel, source)
 
 
+def worth_sharing(samples: Rows | FloatMatrix, task: Task, options: Options) -> bool:
+    """Whether folds asked about one kernel, once, had better share it than fit alone.
+
+    They do if all of K costs less than the rows that they need, and if memory is large
+    enough for K, its pairs of classes, and where each fold is. Else an engine that
+    keeps nothing computes rows as it goes, and fits by themselves do that better: they
+    share rows between pairs of classes.
+    """
+    n_bytes = _square_bytes(task) + _bytes(task) + _fold_bytes(task)
+    return _pays_once(samples) and n_bytes <= options.cache_bytes
+
+
 def _pays_once(samples: Rows | FloatMatrix) -> bool:
     """Whether all of K costs less than the rows that one machine a fold needs."""
     if isinstance(samples, np.ndarray):
@@ -217,11 +232,22 @@ def _n_largest(task: Task) -> int:
     return int(np.sort(np.bincount(task.target.code))[-2:].sum())
 
 
+def _square_bytes(task: Task) -> int:
+    """Memory for one number of every pair of samples."""
+    return VALUE_BYTES * len(task.folds[0].weight) ** 2
+
+
+def _fold_bytes(task: Task) -> int:
+    """Memory for what machines of folds know of every sample of theirs."""
+    n_rivals = task.target.n_classes - 1 if isinstance(task.target, Labels) else 1
+    n_values = PER_SAMPLE * len(task.folds[0].weight) * max(n_rivals, 1)
+    return VALUE_BYTES * len(task.folds) * n_values
+
+
 def _bytes(task: Task) -> int:
     """Memory for the kernel of one gamma, and of its pairs of classes."""
-    n = len(task.folds[0].weight)
     if not isinstance(task.target, Labels) or task.target.n_classes <= 2:
-        return VALUE_BYTES * n * n
+        return _square_bytes(task)
     sizes = np.bincount(task.target.code).astype(np.float64)
     pairs = sum(float(a + b) ** 2 for a, b in combinations(sizes, 2))
-    return int(VALUE_BYTES * (n * n + pairs))
+    return int(_square_bytes(task) + VALUE_BYTES * pairs)
