@@ -49,7 +49,7 @@ class Engine:
         one machine a fold needs.
         """
         self.n_threads, self.kernels = n_threads, list(kernels)
-        self.samples, self.task = samples, task
+        self.samples, self.task, self.is_once = samples, task, n_kept == 0
         self.is_given = isinstance(samples, np.ndarray)
         self.order = np.arange(len(samples))
         if not self.is_given:
@@ -147,7 +147,7 @@ class Engine:
         key = self.line_of(setting)
         if key not in self.lines:
             source = partial(self._source, setting.kernel)
-            self.lines[key] = Line(self.task, source, self.options)
+            self.lines[key] = Line(self.task, source, self.options, self.is_once)
         return self.lines[key]
 
     def _source(self, kernel: int) -> Source:
@@ -166,7 +166,11 @@ class Engine:
             known = [each for each in self.kernels if each is not None]
             self._shared = SharedPairs(known, self.samples, self.n_threads)
         shared = self._shared
-        K = shared.fill(kernel, self.rooms.take(len(self.samples)))
+        if self.is_once:  # nobody else will ask for what kernels have in common
+            self._shared, room = None, shared.pairs
+        else:
+            room = self.rooms.take(len(self.samples))
+        K = shared.fill(kernel, room)
         return HeldSource(HeldGram(K, shared.bound(kernel, K)), self.rooms)
 
     def _make_room(self, wanted: set[int]) -> None:

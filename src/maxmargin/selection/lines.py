@@ -110,9 +110,15 @@ class Line:
     """One kernel (and one tube, or nu) on its way along C (or nu)."""
 
     def __init__(
-        self, task: Task, source: Callable[[], Source], options: Options
+        self,
+        task: Task,
+        source: Callable[[], Source],
+        options: Options,
+        is_once: bool = False,
     ) -> None:
+        """`is_once`: there is one place only, after which no kernel is needed."""
         self.task, self.source, self.options = task, source, options
+        self.is_once = is_once
         self.blocks: dict[tuple[int, int] | None, _Block] = {}
         self.present = [_classes(task.target, fold) for fold in task.folds]
         self.on_block: dict[tuple[int, int] | None, list[_Chain]] = {}
@@ -159,6 +165,8 @@ class Line:
         Folds that read the same block follow each other, while it is at hand.
         """
         chains = [chain for near in self.on_block.values() for chain in near]
+        for key, near in self.on_block.items():
+            self.blocks[key].n_awaited = len(near)
         return [partial(chain.step, place) for chain in chains]
 
     def answers(self) -> list[Answer]:
@@ -209,12 +217,20 @@ class _Block:
         self.source, self.rows = source, rows
         self._gram: HeldGram | VectorGram | None = None
         self._lock = threading.Lock()
+        self.n_awaited = 0  # who will read it, and has not done so
 
     def gram(self) -> HeldGram | VectorGram:
         with self._lock:
             if self._gram is None:
                 self._gram = self.source().block(self.rows)
             return self._gram
+
+    def read_for_good(self) -> None:
+        """One reader will not come back: the last one gives the memory away."""
+        with self._lock:
+            self.n_awaited -= 1
+            if self.n_awaited == 0:
+                self._gram = None
 
     def forget(self) -> None:
         """Somebody else may have its memory."""
@@ -249,6 +265,8 @@ class _Chain:
     def step(self, place: Place) -> None:
         """Solve the problem there, and say what comes of it."""
         self.said = self._solved(place)
+        if self.line.is_once:
+            self.block.read_for_good()
 
     def _solved(self, place: Place) -> _Said:
         form, options = self.line.task.formulation, self.line.options
