@@ -73,6 +73,8 @@ class HeldGram:
     def sums(
         self, rows: IntVector, weight: FloatVector, columns: IntVector
     ) -> FloatVector:
+        if not len(columns):
+            return np.empty(0)
         span = int(columns.min()), int(columns.max()) + 1
         out = np.zeros(self.n)
         add_rows(self.K, rows, weight, span, out)
