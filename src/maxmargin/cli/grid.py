@@ -202,20 +202,20 @@ def _rates(
     from maxmargin.cli.training import pace_of
     from maxmargin.interop.c_rand import CRand
     from maxmargin.interop.evaluation import score
+    from maxmargin.interop.libsvm_cross_validation import cross_validate_svm, svm_folds
     from maxmargin.interop.libsvm_search import SvmGrid, can_share
-    from maxmargin.interop.libsvm_training import (
-        REGRESSORS,
-        cross_validate_svm,
-        quiet,
-    )
+    from maxmargin.interop.libsvm_training import REGRESSORS, quiet, warn_of_weights
 
     shared: list[SvmGrid] = []
 
     def predict(C: float, gamma: float, pace: "Pace") -> "FloatVector":
         if can_share(told):
             if not shared:
+                warn_of_weights(data, told)
                 gammas = sorted({_value(g, told.gamma) for _, g in points})
-                shared.append(SvmGrid(data, replace(told), gammas, pace))
+                folds = svm_folds(data, told, CRand())
+                pace = replace(pace, callback=None)  # its line ends with this point
+                shared.append(SvmGrid(data, replace(told), gammas, pace, folds))
             return shared[0].predict(C, gamma)
         own = replace(told, C=C, gamma=gamma)
         return cross_validate_svm(data, own, quiet, pace, CRand())

@@ -117,7 +117,8 @@ def train(data: "DataSet", told: "SvmOptions", context: Context) -> "Trained":
 def cross_validate(data: "DataSet", told: "SvmOptions", context: Context) -> None:
     """Print what cross-validation finds: the accuracy, or the mean squared error."""
     from maxmargin.interop.c_rand import CRand
-    from maxmargin.interop.libsvm_training import REGRESSORS, cross_validate_svm
+    from maxmargin.interop.libsvm_cross_validation import cross_validate_svm
+    from maxmargin.interop.libsvm_training import REGRESSORS
 
     work = partial(cross_validate_svm, data, told, random=CRand())
     is_regression = told.svm_type in REGRESSORS

@@ -12,13 +12,13 @@ import scipy.sparse as sp
 
 from maxmargin.errors import InvalidInput
 from maxmargin.interop.evaluation import judge_folds
+from maxmargin.interop.libsvm_cross_validation import cross_validate_svm
 from maxmargin.interop.libsvm_file import read_libsvm, write_libsvm
 from maxmargin.interop.libsvm_kernels import serial_numbers
 from maxmargin.interop.libsvm_objects import svm_model, svm_parameter, svm_problem
 from maxmargin.interop.libsvm_training import (
     REGRESSORS,
     check_svm,
-    cross_validate_svm,
     quiet,
     train_svm,
 )

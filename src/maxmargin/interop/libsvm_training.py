@@ -5,30 +5,28 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from maxmargin._threads import count_cores, run_all
+from maxmargin._threads import count_cores
 from maxmargin.data.labels import Labels
 from maxmargin.data.weights import counted_samples
 from maxmargin.errors import InvalidInput
 from maxmargin.interop.c_rand import PROCESS, CRand
 from maxmargin.interop.evaluation import laplace_lines
-from maxmargin.interop.folds import Fold, plain_folds, stratified_folds
+from maxmargin.interop.folds import plain_folds
 from maxmargin.interop.libsvm_kernels import (
     WITH_GAMMA,
-    kernel_columns,
     kernel_of,
     serial_numbers,
 )
 from maxmargin.interop.option_strings import KernelType, SvmOptions, SvmType
 from maxmargin.interop.samples import DataSet, labels_as_met
 from maxmargin.kernels.cache import default_cache_bytes
+from maxmargin.models.evidence import KernelEvidence
 from maxmargin.models.fit_kernel import (
     Folds,
-    KernelEvidence,
     KernelSet,
     KernelSpec,
     fit_kernel_model,
@@ -83,7 +81,7 @@ class Trained(NamedTuple):
     evidence: list[KernelEvidence]
 
 
-class _Problem(NamedTuple):
+class Problem(NamedTuple):
     """Everything that the words and the data lead to."""
 
     spec: KernelSpec
@@ -161,19 +159,20 @@ def train_svm(
     random: CRand = PROCESS,
 ) -> Trained:
     """Train, and report in LIBSVM's words; `random` makes the folds of -b 1."""
-    _warn_of_weights(data, told)
-    problem = _state(data, told)
-    folds = _probability_folds(problem, told, random)
-    trained, report = _train(data, problem, told, pace or Pace(), folds)
+    warn_of_weights(data, told)
+    problem = state(data, told)
+    folds = probability_folds(problem, told, random)
+    trained, report = train_stated(data, problem, told, pace or Pace(), folds)
     say(report)
     return trained
 
 
-def _train(
-    data: DataSet, problem: _Problem, told: SvmOptions, pace: Pace, folds: Folds | None
+def train_stated(
+    data: DataSet, problem: Problem, told: SvmOptions, pace: Pace, folds: Folds | None
 ) -> tuple[Trained, str]:
+    """A model, and LIBSVM's lines about it."""
     model, evidence = fit_kernel_model(
-        problem.spec, problem.training, _options(told, pace), pace.threads, folds
+        problem.spec, problem.training, solver_options(told, pace), pace.threads, folds
     )
     place = np.asarray(model.support_index)
     rows = problem.kept[place]
@@ -184,14 +183,16 @@ def _train(
         n_features=model.n_features if problem.serial is None else data.largest,
         index_base=data.first,
     )
-    report = _report(problem, model, evidence)
+    facts = Facts(problem.spec.machine, problem.has_equal_weights)
+    n_classes = len(model.classes) if model.is_classifier else None
+    report = lines_about(facts, evidence, model.n_vectors, n_classes)
     if folds is not None:
         report += _words_of_probability(model)
     return Trained(model, rows, evidence), report
 
 
-def _probability_folds(
-    problem: _Problem, told: SvmOptions, random: CRand
+def probability_folds(
+    problem: Problem, told: SvmOptions, random: CRand
 ) -> Folds | None:
     """The folds of -b 1: of a pair, the samples of its first class come first."""
     if not told.probability:
@@ -211,7 +212,8 @@ def _probability_folds(
     return folds
 
 
-def _state(data: DataSet, told: SvmOptions) -> _Problem:
+def state(data: DataSet, told: SvmOptions) -> Problem:
+    """The machine and the samples that count."""
     weight = np.ones(len(data.y)) if data.weight is None else data.weight
     kept = counted_samples(weight)
     is_whole = len(kept) == len(weight)
@@ -237,8 +239,13 @@ def _state(data: DataSet, told: SvmOptions) -> _Problem:
         float(told.nu),
         float(told.p),
     )
-    is_even = bool((per_class == per_class[0]).all())
-    return _Problem(spec, KernelSet(X, target, weight), kept, serial, is_even)
+    training = KernelSet(X, target, weight)
+    return Problem(spec, training, kept, serial, are_equal(per_class))
+
+
+def are_equal(weights: FloatVector) -> bool:
+    """Whether classes weigh the same: only then LIBSVM tells nu."""
+    return bool((weights == weights[0]).all())
 
 
 def class_weights(labels: Labels, told: Any) -> FloatVector:
@@ -254,19 +261,21 @@ def class_weights(labels: Labels, told: Any) -> FloatVector:
     return weights
 
 
-def _warn_of_weights(data: DataSet, told: SvmOptions) -> None:
+def warn_of_weights(data: DataSet, told: SvmOptions) -> None:
+    """Say which labels of -wi no sample has, if that matters."""
     if told.nr_weight and told.svm_type in CLASSIFIERS:
         warn_of_unknown(labels_as_met(data.y), told)
 
 
 def warn_of_unknown(labels: Labels, told: Any) -> None:
-    """Say which labels of -wi no sample has."""
+    """Say which labels of -wi are none of these."""
     for label in list(told.weight_label)[: told.nr_weight]:
         if label not in labels.classes:
             complain(f"WARNING: class label {label} specified in weight is not found")
 
 
-def _options(told: SvmOptions, pace: Pace) -> Options:
+def solver_options(told: SvmOptions, pace: Pace) -> Options:
+    """How the solvers go about it."""
     n_bytes = default_cache_bytes()
     if told.cache_size != DEFAULT_CACHE:
         n_bytes = int(told.cache_size * (1 << 20))
@@ -283,11 +292,19 @@ def _options(told: SvmOptions, pace: Pace) -> Options:
 # Reporting.
 
 
-def _report(
-    problem: _Problem, model: KernelModel, evidence: list[KernelEvidence]
+class Facts(NamedTuple):
+    """What the lines about a machine depend on, apart from its evidence."""
+
+    machine: str
+    has_equal_weights: bool  # of its classes
+
+
+def lines_about(
+    facts: Facts, evidence: list[KernelEvidence], n_vectors: int, n_classes: int | None
 ) -> str:
-    machine, lines = problem.spec.machine, []
-    if model.is_classifier and model.n_classes == 1:
+    """What LIBSVM says of a trained machine; `n_classes` is None for a regressor."""
+    machine, lines = facts.machine, []
+    if n_classes == 1:
         lines.append(
             "WARNING: training data in only one class. See README for details."
         )
@@ -297,14 +314,14 @@ def _report(
             lines.append(f"C = {found.C:f}")
         elif machine == "nu_svr":
             lines.append(f"epsilon = {found.epsilon:f}")
-        elif machine != "one_class" and problem.has_equal_weights:
+        elif machine != "one_class" and facts.has_equal_weights:
             lines.append(f"nu = {found.nu:f}")
         lines.append(f"obj = {found.machine.objective:f}, rho = {found.rho:f}")
         lines.append(f"nSV = {found.n_support}, nBSV = {found.n_bounded}")
         warn_unless_converged(found.machine.solution.status)
         warn_unless_converged(found.fold_status)
-    if model.is_classifier:
-        lines.append(f"Total nSV = {model.n_vectors}")
+    if n_classes is not None:
+        lines.append(f"Total nSV = {n_vectors}")
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -325,76 +342,3 @@ def warn_unless_converged(status: Status) -> None:
         complain("\nWARNING: reaching max number of iterations")
     elif status is not Status.CONVERGED:
         complain(f"\nWARNING: {status.value}")
-
-
-# Cross-validation.
-
-
-def cross_validate_svm(
-    data: DataSet,
-    told: SvmOptions,
-    say: Say = quiet,
-    pace: Pace | None = None,
-    random: CRand = PROCESS,
-) -> FloatVector:
-    """What each sample is predicted to be by a machine that has not seen it."""
-    _warn_of_weights(data, told)
-    pace = pace or Pace()
-    folds = svm_folds(data, told, random)
-    if told.cache_size == DEFAULT_CACHE:
-        share = default_cache_bytes() / (1 << 20) / min(len(folds), count_cores())
-        told = replace(told, cache_size=max(1.0, share))
-    within = [_folds_inside(data, told, fold, random) for fold in folds]
-    tasks = [
-        partial(_hold_out, data, told, pace, fold, more)
-        for fold, more in zip(folds, within, strict=True)
-    ]
-    out = np.empty(len(data.y))
-    for fold, (predicted, report) in zip(
-        folds, run_all(tasks, pace.threads), strict=True
-    ):
-        say(report)
-        out[fold.outside] = predicted
-    return out
-
-
-def svm_folds(data: DataSet, told: SvmOptions, random: CRand) -> list[Fold]:
-    """LIBSVM's folds: of classifiers, the classes are dealt to all."""
-    n, n_folds = len(data.y), int(told.nr_fold)
-    if n_folds > n:
-        complain(
-            f"WARNING: # folds ({n_folds}) > # data ({n}). Will use # folds = # data "
-            "instead (i.e., leave-one-out cross validation)"
-        )
-        n_folds = n
-    if told.svm_type in CLASSIFIERS and n_folds < n:
-        return stratified_folds(labels_as_met(data.y).code, n_folds, random)
-    return plain_folds(n, n_folds, random)
-
-
-def _folds_inside(
-    data: DataSet, told: SvmOptions, fold: Fold, random: CRand
-) -> Folds | None:
-    """Where -b 1 holds samples out of those that are not held out."""
-    if not told.probability:
-        return None
-    problem = _state(data.take(fold.inside), told)
-    folds = _probability_folds(problem, told, random)
-    return folds if told.svm_type in CLASSIFIERS else None
-
-
-def _hold_out(
-    data: DataSet, told: SvmOptions, pace: Pace, fold: Fold, folds: Folds | None
-) -> tuple[FloatVector, str]:
-    """With -b 1 the most probable class is what a classifier predicts."""
-    inside = data.take(fold.inside)
-    problem = _state(inside, told)
-    trained, report = _train(inside, problem, told, pace, folds)
-    X = data.X[fold.outside]
-    if told.kernel_type == KernelType.PRECOMPUTED:
-        X = kernel_columns(X)
-    model = trained.model
-    if folds is None:
-        return np.asarray(model.predict(X), dtype=np.float64), report
-    winner = model.probabilities(X).argmax(axis=1)
-    return np.asarray(model.classes[winner], dtype=np.float64), report

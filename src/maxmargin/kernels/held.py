@@ -34,6 +34,7 @@ def part_of_kernel(K: KernelMatrix, index: IntVector) -> Part:
 
 
 def _run_length(part: Part) -> float:
+    """How many neighbours follow each other, on average."""
     return len(part.at) / len(part.ends)
 
 
@@ -111,6 +112,8 @@ class HeldGram:
     def sums(
         self, rows: IntVector, weight: FloatVector, columns: IntVector
     ) -> FloatVector:
+        if not len(columns):
+            return np.empty(0)
         asked = part_of_kernel(self.K, self.part.at[columns])
         known = part_of_kernel(self.K, self.part.at[rows])
         out = np.zeros(len(columns))
@@ -135,12 +138,15 @@ class HeldGram:
         return HeldRows(self.part)
 
     def among(self, index: IntVector) -> "HeldGram":
-        """K between these samples alone, where it is."""
+        """K between these samples alone: where it is, if they stand together there."""
+        if _run_length(part_of_kernel(self.K, self.part.at[index])) <= SHORT:
+            return self.take(index)
         return HeldGram(self.K, self._bound, self.part.at[index])
 
     def take(self, index: IntVector) -> "HeldGram":
         """A copy of K between these samples alone."""
-        return HeldGram(copy_of(self.among(index).part), self._bound)
+        own = part_of_kernel(self.K, self.part.at[index])
+        return HeldGram(copy_of(own), self._bound)
 
 
 def copy_of(part: Part) -> KernelMatrix:

@@ -34,6 +34,7 @@ from maxmargin.kernels.functions import (
     suited_to,
 )
 from maxmargin.kernels.memory import new_square
+from maxmargin.kernels.turning import copy_turned
 from maxmargin.typing import FloatMatrix, FloatVector
 
 STEP = 64  # rows in a task: what one pass wrote is at hand for the next
@@ -96,21 +97,27 @@ def _fill_dots(
     first: int,
     last: int,
 ) -> None:
-    """Dot products, or distances while they are at hand."""
+    """Dot products with rows up to these, or distances; the others see their mirror."""
     raise_if_stopped()
-    rows.take(slice(first, last)).dots(rows, out=pairs[first:last])
+    met = rows.take(slice(0, last))
+    with np.errstate(over="ignore", invalid="ignore"):  # who holds K looks at it
+        rows.take(slice(first, last)).dots(met, out=pairs[first:last, :last])
     if norms is not None:
-        _turn_to_distances(pairs, norms, first, last)
+        _turn_to_distances(pairs, norms[:last], first, last)
+    copy_turned(pairs, (first, last), (0, first), pairs, (0, first))
 
 
 @jit
 def _turn_to_distances(
     dots: FloatMatrix, norms: FloatVector, first: int, last: int
 ) -> None:
-    """Squared distances in the place of dot products; 0 where only rounding is left."""
+    """Squared distances in the place of dot products; 0 where only rounding is left.
+
+    Of these rows, and of as many columns as there are norms.
+    """
     for i in range(first, last):
         row = dots[i]
-        for j in range(row.size):
+        for j in range(norms.size):
             both = norms[i] + norms[j]
             distance = both - 2.0 * row[j]
             row[j] = distance if distance > ROUNDING * both else 0.0

@@ -4,7 +4,7 @@ Samples, targets and weights are those that count, and have been checked. Classe
 in the order that the model shall have them in.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -13,25 +13,25 @@ import scipy.sparse as sp
 
 from maxmargin._threads import count_cores, one_blas_thread
 from maxmargin.data.labels import Labels
-from maxmargin.data.rows import as_rows
+from maxmargin.data.rows import Rows, as_rows
 from maxmargin.data.weights import box_sizes
 from maxmargin.errors import InvalidInput
 from maxmargin.kernels.functions import Kernel
 from maxmargin.kernels.gram import Gram, MatrixGram, VectorGram, check_symmetric
 from maxmargin.kernels.memory import forget_spares
 from maxmargin.models.calibration import (
-    Sigmoid,
     calibrate_pair,
     density_marks,
     laplace_scale,
 )
+from maxmargin.models.evidence import KernelEvidence, weigh
 from maxmargin.models.held_out import Solved, State, held_out_decisions
 from maxmargin.models.kernel_model import MANY_COLUMNS, KernelModel, pick_columns
 from maxmargin.models.machine import Fit, Machine, fit_decision, fit_margin, fit_tube
 from maxmargin.models.multiclass import fit_pairs, in_pair, share_between_pairs
 from maxmargin.problems import DualProblem, epsilon_svr, nu_svr, one_class
 from maxmargin.problems.classification import c_svc, feasible_nu_svc, nu_svc
-from maxmargin.solvers import Options, Status
+from maxmargin.solvers import Options
 from maxmargin.solvers.gradient import check_finite
 from maxmargin.typing import FloatVector, IntVector
 
@@ -52,24 +52,6 @@ class KernelSet(NamedTuple):
     X: Any  # dense or canonical CSR; the kernel between all samples where it is given
     target: Labels | FloatVector | None  # classes, numbers, or nothing (one-class)
     weight: FloatVector  # positive; of a classifier times that of the class
-
-
-@dataclass(frozen=True)
-class KernelEvidence:
-    """What one solved problem says about itself."""
-
-    machine: Machine
-    n_support: int
-    n_bounded: int  # support vectors at their upper bound
-    nu: float  # C-SVC and epsilon-SVR: the nu that would lead to the same machine
-    C: float  # nu-SVC: the C that would
-    epsilon: float  # nu-SVR: the tube that was found
-    sigmoid: Sigmoid | None = None  # of a pair of classes, where folds were given
-    fold_status: Status = Status.CONVERGED  # how the worst of them ended
-
-    @property
-    def rho(self) -> float:
-        return -self.machine.intercept
 
 
 Folds = list[list[IntVector]]  # of each problem: its samples to hold out, from 0
@@ -100,11 +82,16 @@ def fit_kernel_model(
 
 def _gram(kernel: Kernel | None, X: Any, n_threads: int) -> Gram:
     if kernel is not None:
-        if sp.issparse(X) and X.shape[1] > max(MANY_COLUMNS, X.nnz):
-            X, _ = pick_columns(X, np.unique(X.indices))  # the others are empty
-        return VectorGram(kernel, as_rows(X), n_threads)
+        return VectorGram(kernel, sample_rows(X), n_threads)
     check_symmetric(X)
     return MatrixGram(X)
+
+
+def sample_rows(X: Any) -> Rows:
+    """Samples, without columns that are empty where these are very many."""
+    if sp.issparse(X) and X.shape[1] > max(MANY_COLUMNS, X.nnz):
+        X, _ = pick_columns(X, np.unique(X.indices))
+    return as_rows(X)
 
 
 def _fit_classes(
@@ -161,13 +148,15 @@ def _fit_pair(
 ) -> tuple[KernelEvidence, Solved]:
     if spec.machine == "c_svc":
         state = partial(_c_svc, y, spec.C)
-        machine = fit_decision(state(weight), gram, options)
+        problem = state(weight)
+        machine = fit_decision(problem, gram, options)
         solved = Solved(state, fit_decision, gram, weight, machine, options)
-        return _weigh(machine, spec.C * weight), solved
-    machine = fit_margin(nu_svc(y, weight, spec.nu), gram, options)
+        return weigh(machine, problem), solved
+    problem = nu_svc(y, weight, spec.nu)
+    machine = fit_margin(problem, gram, options)
     state = partial(feasible_nu_svc, y, spec.nu)
     solved = Solved(state, fit_margin, gram, weight, machine, options)
-    return _weigh(machine, weight, machine.solution.beta), solved
+    return weigh(machine, problem), solved
 
 
 def _c_svc(y: FloatVector, C: float, weight: FloatVector) -> DualProblem:
@@ -184,8 +173,9 @@ def _fit_single(
 ) -> tuple[KernelModel, list[KernelEvidence]]:
     state, fit = _single_problem(spec, training)
     weight = training.weight
-    machine = fit(state(weight), gram, options, None, None)
-    found = _weigh(machine, weight if spec.machine == "one_class" else spec.C * weight)
+    problem = state(weight)
+    machine = fit(problem, gram, options, None, None)
+    found = weigh(machine, problem)
     inside = np.flatnonzero(machine.coef)
     check_finite(np.append(machine.coef, machine.intercept))
     model = KernelModel(
@@ -234,23 +224,6 @@ def _numbers(training: KernelSet) -> FloatVector:
     if not isinstance(training.target, np.ndarray):
         raise InvalidInput("A regression needs a number for every sample: pass y.")
     return training.target
-
-
-def _weigh(
-    machine: Machine, bound: FloatVector, beta: FloatVector | None = None
-) -> KernelEvidence:
-    """Count what is at its bound; `beta` where coefficients have been rescaled."""
-    size = np.abs(machine.coef if beta is None else beta)
-    level, total = machine.solution.level, float(bound.sum())
-    half = 0.5 * float(level[0] - level[1]) if len(level) == 2 else 0.0
-    return KernelEvidence(
-        machine=machine,
-        n_support=int(np.count_nonzero(size)),
-        n_bounded=int(np.count_nonzero((size > 0.0) & (size >= bound))),
-        nu=float(size.sum()) / total,
-        C=1.0 / half if half != 0.0 else np.inf,
-        epsilon=-half,
-    )
 
 
 def _single_class(spec: KernelSpec, training: KernelSet, labels: Labels) -> KernelModel:

@@ -10,6 +10,7 @@ from maxmargin.kernels.gram import Gram
 from maxmargin.problems import DualProblem, project_start
 from maxmargin.solvers import Options, Solution, Status, solve
 from maxmargin.solvers.by_weights import solve_by_weights
+from maxmargin.solvers.gradient import weight_of
 from maxmargin.solvers.held import HeldSolution
 from maxmargin.typing import FloatVector
 
@@ -67,15 +68,7 @@ def fit_decision(
     that is known.
     """
     solution = _solve(problem, gram, options, start, image)
-    level = float(solution.level[0]) if len(solution.level) else 0.0
-    return Machine(
-        coef=solution.beta,
-        intercept=-level,
-        objective=solution.objective,
-        gap=solution.gap,
-        solution=solution,
-        image=_image(problem, solution, gram.n),
-    )
+    return machine_of(problem, solution, read_level(solution), gram.n)
 
 
 def fit_margin(
@@ -96,17 +89,7 @@ def fit_margin(
 
     first = _solve(problem, gram, options, start, image)
     solution = refine_margin(first, again, gram, options)
-    margin, intercept, has_vanished = read_margin(solution, gram)
-    return Machine(
-        coef=solution.beta / margin,
-        intercept=intercept,
-        objective=solution.objective / margin**2,
-        gap=solution.gap / margin**2,
-        solution=solution,
-        image=_image(problem, solution, gram.n),
-        scale=1.0 / margin,
-        has_vanished=has_vanished,
-    )
+    return machine_of(problem, solution, read_margin(solution, gram), gram.n)
 
 
 def refine_margin(
@@ -167,23 +150,40 @@ def fit_tube(
 ) -> Machine:
     """nu-SVR: the variables above and below a row are added."""
     solution = _solve(problem, gram, options, start, image)
-    above, below = np.split(solution.beta, 2)
-    return Machine(
-        coef=above + below,
-        intercept=float(-solution.level.mean()),
-        objective=solution.objective,
-        gap=solution.gap,
-        solution=solution,
-        image=_image(problem, solution, gram.n),
-    )
+    return machine_of(problem, solution, read_tube(solution), gram.n)
 
 
-def _image(problem: DualProblem, solution: Solution, n: int) -> FloatVector:
-    """K @ beta, read off the slopes; rows that no variable stands for are zero."""
-    assert solution.grad is not None
+def read_level(solution: Solution | HeldSolution) -> Reading:
+    """C-SVC, epsilon-SVR and one-class: the level is minus the intercept."""
+    return Reading(1.0, -float(solution.level[0]) if len(solution.level) else 0.0)
+
+
+def read_tube(solution: Solution | HeldSolution) -> Reading:
+    """nu-SVR: the middle between the edges of the tube."""
+    return Reading(1.0, -float(solution.level.mean()))
+
+
+def machine_of(
+    problem: DualProblem, solution: Solution, reading: Reading, n: int
+) -> Machine:
+    """The machine that a solution is read as, on n rows of K.
+
+    K @ beta is read off the slopes; rows that no variable stands for are zero.
+    """
+    assert solution.grad is not None, "only kernel machines are read here"
     image = np.zeros(n)
     image[problem.row] = solution.grad - problem.linear
-    return image
+    margin = reading.margin
+    return Machine(
+        coef=weight_of(problem, solution.beta, n) / margin,
+        intercept=reading.intercept,
+        objective=solution.objective / margin**2,
+        gap=solution.gap / margin**2,
+        solution=solution,
+        image=image,
+        scale=1.0 / margin,
+        has_vanished=reading.has_vanished,
+    )
 
 
 def _solve(

@@ -16,22 +16,17 @@ from maxmargin.kernels.held import HeldGram
 from maxmargin.kernels.memory import MOST_SPARE, Rooms, forget_spares
 from maxmargin.kernels.shared import SharedPairs
 from maxmargin.selection.formulations import Setting
-from maxmargin.selection.lines import (
-    Answer,
-    ComputedSource,
-    FoldTask,
-    HeldSource,
-    Line,
-    Source,
-    Task,
-)
+from maxmargin.selection.lines import Answer, FoldEvidence, FoldTask, Line, Task
+from maxmargin.selection.sources import ComputedSource, HeldSource, Source
 from maxmargin.solvers import Options
+from maxmargin.solvers.gradient import check_finite
 from maxmargin.solvers.grow import SQUARE_SHARE
 from maxmargin.typing import FloatMatrix, IntVector
 
 VALUE_BYTES = 8  # of a float64
 FEW = 2000  # samples: all of K is soon computed
 WIDE = 256  # stored values in a row: then every row of K is dear
+PER_SAMPLE = 6  # two weights, target, variable, sum, decision
 MANY = 8  # tasks a thread: then it does not matter who comes last
 
 
@@ -54,14 +49,15 @@ class Engine:
         one machine a fold needs.
         """
         self.n_threads, self.kernels = n_threads, list(kernels)
-        self.samples, self.task = samples, task
+        self.samples, self.task, self.is_once = samples, task, n_kept == 0
         self.is_given = isinstance(samples, np.ndarray)
         self.order = np.arange(len(samples))
         if not self.is_given:
             self.order = _in_a_row(len(samples), task)
             self._sort()
-        n_shared = n_each = VALUE_BYTES * len(samples) ** 2
-        n_squares = n_threads * ITEM_BYTES * _n_largest(self.task) ** 2
+        n_each = _square_bytes(task)
+        n_shared = 0 if self.is_once else n_each
+        n_squares = n_threads * ITEM_BYTES * _n_largest(task) ** 2
         if n_shared + n_each + n_squares <= options.cache_bytes:
             n_shared += n_squares
         else:
@@ -113,6 +109,15 @@ class Engine:
             run_all([task for own in tasks for task in own], self.n_threads)
         return [line.answers() for line in lines]
 
+    def evidence(self, setting: Setting, orders: list[IntVector]) -> list[FoldEvidence]:
+        """How the machines of a setting just solved came to their answers.
+
+        Only where K is in memory. `orders` has the classes of each fold, in the order
+        that its pairs shall have.
+        """
+        place = self.task.formulation.place(setting)
+        return self._line(setting).evidence(place, orders)
+
     def gram(self, kernel: int, rows: IntVector) -> HeldGram | None:
         """K between samples as they were given, for a fit after the search.
 
@@ -161,7 +166,14 @@ class Engine:
             known = [each for each in self.kernels if each is not None]
             self._shared = SharedPairs(known, self.samples, self.n_threads)
         shared = self._shared
-        K = shared.fill(kernel, self.rooms.take(len(self.samples)))
+        room = shared.pairs
+        if self.is_once:  # nobody else will ask for what kernels have in common
+            self._shared = None
+        else:
+            room = self.rooms.take(len(self.samples))
+        K = shared.fill(kernel, room)
+        with np.errstate(over="ignore", invalid="ignore"):
+            check_finite(K.sum(keepdims=True))
         return HeldSource(HeldGram(K, shared.bound(kernel, K)))
 
     def _make_room(self, wanted: set[int]) -> None:
@@ -178,6 +190,18 @@ class Engine:
         for kernel in sorted(wanted):
             source = self._source(kernel)
             self.sources[kernel] = self.sources.pop(kernel, source)
+
+
+def worth_sharing(samples: Rows | FloatMatrix, task: Task, options: Options) -> bool:
+    """Whether folds asked about one kernel, once, had better share it than fit alone.
+
+    They do if all of K costs less than the rows that they need, and if memory is large
+    enough for K, and for where each fold is. Else an engine that
+    keeps nothing computes rows as it goes, and fits by themselves do that better: they
+    share rows between pairs of classes.
+    """
+    n_bytes = _square_bytes(task) + _fold_bytes(task)
+    return _pays_once(samples) and n_bytes <= options.cache_bytes
 
 
 def _pays_once(samples: Rows | FloatMatrix) -> bool:
@@ -219,3 +243,15 @@ def _n_largest(task: Task) -> int:
     if not isinstance(task.target, Labels):
         return len(task.target)
     return int(np.sort(np.bincount(task.target.code))[-2:].sum())
+
+
+def _square_bytes(task: Task) -> int:
+    """Memory for one number of every pair of samples."""
+    return VALUE_BYTES * len(task.folds[0].weight) ** 2
+
+
+def _fold_bytes(task: Task) -> int:
+    """Memory for what machines of folds know of every sample of theirs."""
+    n_rivals = task.target.n_classes - 1 if isinstance(task.target, Labels) else 1
+    n_values = PER_SAMPLE * len(task.folds[0].weight) * max(n_rivals, 1)
+    return VALUE_BYTES * len(task.folds) * n_values

@@ -12,7 +12,13 @@ import numpy as np
 
 from maxmargin.data.weights import box_sizes
 from maxmargin.kernels.gram import Gram
-from maxmargin.models.machine import Reading, read_margin, refine_margin
+from maxmargin.models.machine import (
+    Reading,
+    read_level,
+    read_margin,
+    read_tube,
+    refine_margin,
+)
 from maxmargin.problems import DualProblem, epsilon_svr, nu_svr, project_start
 from maxmargin.problems.classification import ROUNDING, c_svc, largest_nu, nu_svc
 from maxmargin.problems.dual import dual_objective, fill_in_order, snapped
@@ -112,7 +118,7 @@ class _Boxed:
 
     def read(self, found: HeldSolution, gram: Gram) -> Reading:
         """The level is minus the intercept."""
-        return Reading(1.0, -float(found.level[0]) if len(found.level) else 0.0)
+        return read_level(found)
 
 
 @dataclass(frozen=True)
@@ -231,7 +237,7 @@ class NuSvr:
 
     def read(self, found: HeldSolution, gram: Gram) -> Reading:
         """The middle between the edges of the tube."""
-        return Reading(1.0, -float(found.level.mean()))
+        return read_tube(found)
 
 
 def _filled(room: FloatVector, slope: FloatVector, total: float) -> FloatVector:

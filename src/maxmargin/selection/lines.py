@@ -11,15 +11,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
 from maxmargin.data.labels import Labels
-from maxmargin.data.rows import Rows
-from maxmargin.kernels.functions import Kernel
 from maxmargin.kernels.gram import VectorGram
 from maxmargin.kernels.held import HeldGram
+from maxmargin.models.evidence import KernelEvidence, weigh
+from maxmargin.models.machine import Reading, machine_of
 from maxmargin.problems import DualProblem
 from maxmargin.problems.classification import ROUNDING
 from maxmargin.selection.formulations import (
@@ -29,8 +29,9 @@ from maxmargin.selection.formulations import (
     Place,
     Start,
 )
+from maxmargin.selection.sources import Source
 from maxmargin.solvers import Options, Status, solve
-from maxmargin.solvers.gradient import weight_of
+from maxmargin.solvers.gradient import make_point, solution_at, weight_of
 from maxmargin.solvers.held import HeldSolution, solve_held
 from maxmargin.typing import FloatMatrix, FloatVector, IntVector
 
@@ -74,61 +75,48 @@ class Answer:
     status: Status
     n_iter: int
 
+    def decisions_by(self, order: IntVector) -> FloatMatrix:
+        """Decisions of the pairs of classes in this order, positive for the first."""
+        pairs = _pairs_by(order, self.present)
+        columns = [sign * self.decisions[:, p] for p, sign in pairs]
+        return np.array(columns).reshape(len(columns), len(self.decisions)).T
+
+
+class FoldEvidence(NamedTuple):
+    """What the machines of one fold say about themselves."""
+
+    machines: list[KernelEvidence]  # of pairs of classes, or the only one
+    n_vectors: int  # samples that are a support vector of any
+
 
 class _Said(NamedTuple):
+    """What a problem came to; without a solution, decisions are nan."""
+
     decision: FloatVector
-    violation: float
-    status: Status
-    n_iter: int
+    found: HeldSolution | None = None
+    reading: Reading | None = None
 
+    @property
+    def violation(self) -> float:
+        return 0.0 if self.found is None else self.found.violation
 
-class Source(Protocol):
-    """Where the kernel between some samples comes from, and sums of its rows."""
+    @property
+    def status(self) -> Status:
+        return Status.CONVERGED if self.found is None else self.found.status
 
-    def block(self, rows: IntVector | None) -> HeldGram | VectorGram:
-        """The kernel between these samples; None: all of them."""
-
-    def sums(
-        self, rows: IntVector, weight: FloatVector, columns: IntVector
-    ) -> FloatVector:
-        """The weighted sum of rows of K in these columns, which ascend."""
-
-
-class HeldSource:
-    """All of K in memory."""
-
-    def __init__(self, gram: HeldGram) -> None:
-        self.gram = gram
-
-    def block(self, rows: IntVector | None) -> HeldGram:
-        return self.gram if rows is None else self.gram.among(rows)
-
-    def sums(
-        self, rows: IntVector, weight: FloatVector, columns: IntVector
-    ) -> FloatVector:
-        return self.gram.sums(rows, weight, columns)
-
-
-class ComputedSource:
-    """Rows of K computed as they are needed: memory for more than that is missing."""
-
-    def __init__(self, kernel: Kernel, rows: Rows) -> None:
-        self.gram = VectorGram(kernel, rows)
-
-    def block(self, rows: IntVector | None) -> VectorGram:
-        return self.gram if rows is None else self.gram.take(rows)
-
-    def sums(
-        self, rows: IntVector, weight: FloatVector, columns: IntVector
-    ) -> FloatVector:
-        return self.gram.sums(rows, weight, columns)
+    @property
+    def n_iter(self) -> int:
+        return 0 if self.found is None else self.found.n_iter
 
 
 class Line:
     """One kernel (and one tube, or nu) on its way along C (or nu)."""
 
     def __init__(
-        self, task: Task, source: Callable[[], Source], options: Options
+        self,
+        task: Task,
+        source: Callable[[], Source],
+        options: Options,
     ) -> None:
         self.task, self.source, self.options = task, source, options
         self.blocks: dict[tuple[int, int] | None, _Block] = {}
@@ -200,6 +188,24 @@ class Line:
                 )
             )
         return found
+
+    def evidence(self, place: Place, orders: list[IntVector]) -> list[FoldEvidence]:
+        """How the machines came to say it: the last place, fold by fold.
+
+        Pairs are those of the fold's classes in this order, positive for the first.
+        """
+        return [self._evidence(place, f, order) for f, order in enumerate(orders)]
+
+    def _evidence(self, place: Place, f: int, order: IntVector) -> FoldEvidence:
+        own, pairs = self.chains[f], [(0, 1.0)]
+        if isinstance(self.task.target, Labels):
+            pairs = _pairs_by(order, self.present[f])
+        machines = [own[p].evidence(place, sign) for p, sign in pairs]
+        is_vector = np.zeros(len(self.task.folds[f].weight), dtype=bool)
+        for (p, _), found in zip(pairs, machines, strict=True):
+            rows, support = own[p].block.rows, np.flatnonzero(found.machine.coef)
+            is_vector[support if rows is None else rows[support]] = True
+        return FoldEvidence(machines, int(is_vector.sum()))
 
 
 class _Block:
@@ -273,7 +279,7 @@ class _Chain:
         weight = fold.weight if block.rows is None else fold.weight[block.rows]
         self.weight = weight
         self.points: list[_Point] = []
-        self.said = _Said(np.empty(0), 0.0, Status.CONVERGED, 0)
+        self.said = _Said(np.empty(0))
         self.order = np.argsort(fold.outside)
         self.heard: _Heard | None = None
 
@@ -284,8 +290,7 @@ class _Chain:
     def _solved(self, place: Place) -> _Said:
         form, options = self.line.task.formulation, self.line.options
         if not form.is_feasible(self.y, self.weight, place):
-            nothing = np.full(len(self.fold.outside), np.nan)
-            return _Said(nothing, 0.0, Status.CONVERGED, 0)
+            return _Said(np.full(len(self.fold.outside), np.nan))
         problem, gram = form.problem(self.y, self.weight, place), self.block.gram()
         start = self._start(problem, place)
 
@@ -295,11 +300,25 @@ class _Chain:
         found = _solve(problem, gram, options, start)
         found = form.refine(found, again, gram, options)
         self.points.append(_Point(place.at, Start(found.beta, found.image)))
-        margin, intercept, _ = form.read(found, gram)
+        reading = form.read(found, gram)
         coef = weight_of(problem, found.beta, gram.n)
         sums = self._sums(coef, found.image, place)
-        decision = sums / margin + intercept
-        return _Said(decision, found.violation, found.status, found.n_iter)
+        decision = sums / reading.margin + reading.intercept
+        return _Said(decision, found, reading)
+
+    def evidence(self, place: Place, sign: float) -> KernelEvidence:
+        """What the solution at the last place says; -1: of the classes exchanged."""
+        _, found, reading = self.said
+        assert found is not None and reading is not None, "there is no solution"
+        assert found.image is not None, "slopes are known where K is in memory"
+        form = self.line.task.formulation
+        problem = form.problem(sign * self.y, self.weight, place)
+        beta, image = sign * found.beta, sign * found.image
+        point = make_point(problem, beta, image[problem.row] + problem.linear)
+        tol, n_iter = self.line.options.tol, found.n_iter
+        solution = solution_at(problem, point, found.status, tol, n_iter)
+        reading = reading._replace(intercept=sign * reading.intercept)
+        return weigh(machine_of(problem, solution, reading, len(image)), problem)
 
     def _start(self, problem: DualProblem, place: Place) -> Start | None:
         """From the solution at the last smaller place."""
@@ -357,6 +376,16 @@ def _solve(
     found = solve(problem, gram, options)
     evidence = found.violation, found.status, found.n_iter
     return HeldSolution(found.beta, None, found.level, *evidence)
+
+
+def _pairs_by(order: IntVector, present: IntVector) -> list[tuple[int, float]]:
+    """Pairs of classes in this order: their place among those of `present`, in its own.
+
+    With each comes -1 where the two are exchanged.
+    """
+    place = {pair: p for p, pair in enumerate(combinations(present.tolist(), 2))}
+    pairs = combinations(order.tolist(), 2)
+    return [(place[min(p), max(p)], 1.0 if p[0] < p[1] else -1.0) for p in pairs]
 
 
 def _classes(target: Labels | FloatVector, fold: FoldTask) -> IntVector:

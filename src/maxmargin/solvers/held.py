@@ -16,7 +16,12 @@ from maxmargin.kernels.arena import ITEM_BYTES
 from maxmargin.kernels.held import HeldGram
 from maxmargin.kernels.memory import SPARE_SIDE, pass_on, promised_square
 from maxmargin.kernels.source import no_source
-from maxmargin.problems.dual import DualProblem, group_levels, kkt_violation
+from maxmargin.problems.dual import (
+    DualProblem,
+    dual_objective,
+    group_levels,
+    kkt_violation,
+)
 from maxmargin.solvers.descent import solve_smo
 from maxmargin.solvers.free_set import Leaps
 from maxmargin.solvers.gradient import check_finite, weight_of
@@ -86,6 +91,9 @@ def solve_held(
     violation = kkt_violation(problem, beta, grad)
     image = np.zeros(gram.n)
     image[problem.row] = grad - problem.linear
+    if options.callback is not None:
+        objective = dual_objective(problem, beta, grad)
+        pace.report(violation, objective, len(beta), is_last=True)
     return HeldSolution(beta, image, level, violation, status, pace.n_iter)
 
 
