@@ -16,6 +16,7 @@ from maxmargin.data.rows import (
     Rows,
     densify_if_better,
 )
+from maxmargin.errors import InvalidInput
 from maxmargin.kernels.elementwise import (
     ROUNDING,
     fill_exponential,
@@ -68,7 +69,13 @@ class SharedPairs:
 
     def fill(self, kernel: Kernel, room: FloatMatrix) -> FloatMatrix:
         """K in float64, written over what was there."""
-        self._each(partial(_fill_kernel, kernel, self.pairs, room))
+        totals = np.zeros(-(-len(room) // STEP))
+        self._each(partial(_fill_kernel, kernel, self.pairs, room, totals))
+        if not np.isfinite(totals).all():
+            raise InvalidInput(
+                "Kernel values overflowed: they must be finite numbers; scale the "
+                "features or lower gamma, coef0 or degree."
+            )
         return room
 
     def bound(self, kernel: Kernel, K: FloatMatrix) -> float:
@@ -124,8 +131,14 @@ def _turn_to_distances(
 
 
 def _fill_kernel(
-    kernel: Kernel, pairs: FloatMatrix, out: FloatMatrix, first: int, last: int
+    kernel: Kernel,
+    pairs: FloatMatrix,
+    out: FloatMatrix,
+    totals: FloatVector,
+    first: int,
+    last: int,
 ) -> None:
+    """These rows of K, and their total, which is not finite if any value is not."""
     raise_if_stopped()
     part, corner = pairs[first:last], (first, 0)
     if isinstance(kernel, RBF | ExactRBF | Laplacian):
@@ -136,3 +149,5 @@ def _fill_kernel(
         fill_sigmoid(part, (kernel.gamma, kernel.coef0), out, corner)
     elif isinstance(kernel, Linear):
         out[first:last] = part
+    with np.errstate(over="ignore", invalid="ignore"):
+        totals[first // STEP] = out[first:last].sum()

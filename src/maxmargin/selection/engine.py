@@ -19,7 +19,6 @@ from maxmargin.selection.formulations import Setting
 from maxmargin.selection.lines import Answer, FoldEvidence, FoldTask, Line, Task
 from maxmargin.selection.sources import ComputedSource, HeldSource, Source
 from maxmargin.solvers import Options
-from maxmargin.solvers.gradient import check_finite
 from maxmargin.solvers.grow import SQUARE_SHARE
 from maxmargin.typing import FloatMatrix, IntVector
 
@@ -172,8 +171,6 @@ class Engine:
         else:
             room = self.rooms.take(len(self.samples))
         K = shared.fill(kernel, room)
-        with np.errstate(over="ignore", invalid="ignore"):
-            check_finite(K.sum(keepdims=True))
         return HeldSource(HeldGram(K, shared.bound(kernel, K)))
 
     def _make_room(self, wanted: set[int]) -> None:
