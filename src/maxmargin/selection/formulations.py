@@ -21,7 +21,7 @@ from maxmargin.models.machine import (
 )
 from maxmargin.problems import DualProblem, epsilon_svr, nu_svr, project_start
 from maxmargin.problems.classification import ROUNDING, c_svc, largest_nu, nu_svc
-from maxmargin.problems.dual import dual_objective, fill_in_order, snapped
+from maxmargin.problems.dual import fill_in_order, snapped
 from maxmargin.solvers import Options
 from maxmargin.solvers.held import HeldSolution
 from maxmargin.typing import FloatVector
@@ -98,7 +98,7 @@ class _Boxed:
     def start(self, problem: DualProblem, near: Start, ratio: float) -> Start:
         """Scaled if most support vectors were at their bound, where they mostly stay.
 
-        Else scaled or as it was, whichever has the lower objective.
+        Else as far on that way as the objective falls, if it rises before the end.
         """
         if not np.isfinite(ratio):
             return near
@@ -108,7 +108,11 @@ class _Boxed:
         scaled = Start(beta, ratio * near.image)
         if _share_at_bound(problem, beta) >= MOSTLY:
             return scaled
-        return scaled if _value(problem, scaled) <= _value(problem, near) else near
+        part = _lowest_multiple(problem, near)
+        if part >= 0.5 * (1.0 + ratio):
+            return scaled
+        part = max(part, 1.0)
+        return Start(part * near.beta, part * near.image)
 
     def refine(
         self, found: HeldSolution, again: Again, gram: Gram, options: Options
@@ -259,7 +263,9 @@ def _share_at_bound(problem: DualProblem, beta: FloatVector) -> float:
     return n_bound / max(n_support, 1)
 
 
-def _value(problem: DualProblem, point: Start) -> float:
-    """The dual objective."""
-    assert point.image is not None, "without it there is nothing to compare"
-    return dual_objective(problem, point.beta, point.image + problem.linear)
+def _lowest_multiple(problem: DualProblem, point: Start) -> float:
+    """Which multiple of a point has the lowest objective."""
+    assert point.image is not None, "without it nothing is known"
+    curvature = float(point.beta @ point.image)
+    slope = float(problem.linear @ point.beta + problem.kink @ np.abs(point.beta))
+    return -slope / curvature if curvature > 0.0 else np.inf
