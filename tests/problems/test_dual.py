@@ -284,3 +284,16 @@ def test_largest_nu_itself_is_feasible() -> None:
 def test_rounding_down(value: float, rounded: float) -> None:
     assert round_down(value) == pytest.approx(rounded, rel=1e-12)
     assert float(f"{round_down(value):g}") <= value * (1 + 1e-12)
+
+
+# ------------------------------------------------------------------ who is free, and not
+@pytest.mark.parametrize(
+    ("where", "level"),
+    [(1.0, -0.15), (1.0 - 3e-14, -0.15), (0.999, -0.5), (3e-14, -0.7), (0.001, -0.5)],
+)
+def test_rounding_does_not_choose_the_level(where: float, level: float) -> None:
+    problem = c_svc(np.array([1.0, 1.0, -1.0, -1.0]), np.full(4, 0.3))
+    beta = 0.3 * np.array([where, 1.0, -1.0, -1.0])
+    grad = np.array([-0.5, -0.9, 0.2, 0.7])
+
+    assert group_levels(problem, beta, grad) == pytest.approx([level])

@@ -233,7 +233,7 @@ class _Block:
             return None
         with self._lock:
             if self._lean is None:
-                self._lean = _between_means(gram, y)
+                self._lean = between_means(gram, y)
             return self._lean
 
     def forget(self) -> None:
@@ -241,7 +241,7 @@ class _Block:
         self._gram = None
 
 
-def _between_means(gram: HeldGram, y: FloatVector) -> Start:
+def between_means(gram: HeldGram, y: FloatVector) -> Start:
     """Weights whose sums tell how far each sample is on the positive side."""
     is_positive = y > 0.0
     n_positive = int(is_positive.sum())

@@ -1,0 +1,104 @@
+"""Are folds begun at points that are feasible, and near enough to be worth it?"""
+
+from functools import partial
+
+import numpy as np
+import pytest
+
+from maxmargin.data.rows import as_rows
+from maxmargin.kernels.functions import RBF
+from maxmargin.kernels.gram import VectorGram, gram_block
+from maxmargin.kernels.held import HeldGram
+from maxmargin.problems import DualProblem, dual_objective, kkt_violation
+from maxmargin.selection.formulations import CSvc, Place, Start
+from maxmargin.selection.lines import between_means
+from maxmargin.solvers import Options
+from maxmargin.solvers.held import solve_held
+
+N = 240
+
+
+def kernel_and_labels() -> tuple[np.ndarray, np.ndarray]:
+    random = np.random.default_rng(3)
+    X = random.normal(size=(N, 3))
+    y = np.where(X[:, 0] + 0.7 * random.normal(size=N) > 0.4, 1.0, -1.0)
+    everybody = np.arange(N)
+    return gram_block(VectorGram(RBF(0.3), as_rows(X)), everybody, everybody), y
+
+
+def weights(kind: str, y: np.ndarray) -> np.ndarray:
+    weight = np.ones(N)
+    if kind == "balanced":
+        weight = np.where(y > 0.0, N / (y > 0.0).sum(), N / (y < 0.0).sum()) / 2.0
+    elif kind == "any":
+        weight = np.random.default_rng(4).uniform(0.1, 3.0, size=N)
+    weight[::5] = 0.0
+    return weight
+
+
+def value(problem: DualProblem, K: np.ndarray, beta: np.ndarray) -> float:
+    return dual_objective(problem, beta, K @ beta + problem.linear)
+
+
+@pytest.mark.parametrize("kind", ["plain", "balanced", "any"])
+@pytest.mark.parametrize("C", [1e-4, 0.003])
+def test_a_small_box_is_begun_with_all_that_fit_into_it(kind: str, C: float) -> None:
+    (K, y), form = kernel_and_labels(), CSvc()
+    problem = form.problem(y, weights(kind, y), Place(C))
+
+    begun = form.begin(problem, partial(between_means, HeldGram(K), y))
+
+    assert begun is not None
+    beta = begun.beta
+    assert ((problem.lower <= beta) & (beta <= problem.upper)).all()
+    assert abs(beta.sum()) <= 1e-12 * np.abs(beta).sum()
+    is_free = (beta != problem.lower) & (beta != problem.upper)
+    assert is_free.sum() <= 1
+    found = solve_held(problem._replace(start=beta), HeldGram(K), Options(tol=1e-3))
+    plain = solve_held(problem, HeldGram(K), Options(tol=1e-3))
+    assert found.n_iter <= 0.2 * plain.n_iter
+    assert kkt_violation(problem, found.beta, K @ found.beta + problem.linear) <= 1e-3
+    assert value(problem, K, found.beta) == pytest.approx(
+        value(problem, K, plain.beta), rel=1e-4
+    )
+
+
+@pytest.mark.parametrize("C", [10.0, np.inf])
+def test_a_large_box_is_begun_at_zero(C: float) -> None:
+    (K, y), form = kernel_and_labels(), CSvc()
+    problem = form.problem(y, weights("plain", y), Place(C))
+
+    assert form.begin(problem, partial(between_means, HeldGram(K), y)) is None
+
+
+def test_without_an_intercept_nobody_needs_a_partner() -> None:
+    (K, y), form = kernel_and_labels(), CSvc(has_intercept=False)
+    problem = form.problem(y, weights("plain", y), Place(1e-4))
+
+    assert form.begin(problem, partial(between_means, HeldGram(K), y)) is None
+
+
+@pytest.mark.parametrize("C", [0.01, 0.3, 10.0, 300.0])
+def test_the_next_start_is_feasible_and_no_worse_than_the_last_solution(
+    C: float,
+) -> None:
+    (K, y), form = kernel_and_labels(), CSvc()
+    weight = weights("plain", y)
+    first = solve_held(
+        form.problem(y, weight, Place(C)), HeldGram(K), Options(tol=1e-6)
+    )
+    problem = form.problem(y, weight, Place(16.0 * C))
+
+    start = form.start(problem, Start(first.beta, first.image), 16.0)
+
+    assert ((problem.lower <= start.beta) & (start.beta <= problem.upper)).all()
+    assert abs(start.beta.sum()) <= 1e-9 * np.abs(start.beta).sum()
+    assert start.image is not None
+    assert np.allclose(start.image, K @ start.beta, atol=1e-7)
+    size = np.abs(first.beta[first.beta != 0.0])
+    if C >= 10.0:
+        assert (size >= C).mean() < 2.0 / 3.0
+        assert value(problem, K, start.beta) <= value(problem, K, first.beta)
+    else:
+        assert (size >= C).mean() > 2.0 / 3.0
+        assert np.allclose(start.beta, 16.0 * first.beta, rtol=1e-9)
