@@ -31,6 +31,7 @@ class Work(NamedTuple):
     min_curvature: float
 
 
+@jit
 def gather_work(
     problem: DualProblem,
     active: IntVector,
@@ -39,21 +40,22 @@ def gather_work(
     diagonal: FloatVector,
 ) -> Work:
     """Copy what belongs to the active variables, masks computed afresh."""
-    n_groups = max(problem.n_groups, 1)
-    group = problem.group[active]
+    n_groups = max(problem.group.max() + 1, 1)
+    group = np.maximum(problem.group[active], 0)
+    row = problem.row[active]
     work = Work(
-        beta=beta[active],
-        grad=grad[active],
-        rise=np.empty(len(active)),
-        fall=np.empty(len(active)),
-        lower=problem.lower[active],
-        upper=problem.upper[active],
-        kink=problem.kink[active],
-        diagonal=diagonal[problem.row[active]],
-        row=problem.row[active],
-        start=np.searchsorted(np.maximum(group, 0), np.arange(n_groups + 1)),
-        gained=np.zeros(1),
-        min_curvature=curvature_floor(diagonal),
+        beta[active],
+        grad[active],
+        np.empty(len(active)),
+        np.empty(len(active)),
+        problem.lower[active],
+        problem.upper[active],
+        problem.kink[active],
+        diagonal[row],
+        row,
+        np.searchsorted(group, np.arange(n_groups + 1)),
+        np.zeros(1),
+        curvature_floor(diagonal),
     )
     set_masks(work, 0, len(active))
     return work
