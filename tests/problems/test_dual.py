@@ -286,7 +286,7 @@ def test_rounding_down(value: float, rounded: float) -> None:
     assert float(f"{round_down(value):g}") <= value * (1 + 1e-12)
 
 
-# ------------------------------------------------------------------ who is free, and not
+# ----------------------------------------------------------------- who is free, and not
 @pytest.mark.parametrize(
     ("where", "level"),
     [(1.0, -0.15), (1.0 - 3e-14, -0.15), (0.999, -0.5), (3e-14, -0.7), (0.001, -0.5)],

@@ -111,7 +111,8 @@ class _Boxed:
         part = _lowest_multiple(problem, near)
         if part >= 0.5 * (1.0 + ratio):
             return scaled
-        part = max(part, 1.0)
+        if part <= 1.0:
+            return near
         return Start(part * near.beta, part * near.image)
 
     def refine(
