@@ -26,7 +26,7 @@ from maxmargin.problems import (
     project_start,
 )
 from maxmargin.problems.classification import largest_nu, round_down
-from maxmargin.problems.dual import fill_in_order, is_interior
+from maxmargin.problems.dual import fill_in_order, is_interior, snapped
 from maxmargin.solvers import Options, solve
 
 Floats = npt.NDArray[np.float64]
@@ -286,14 +286,19 @@ def test_rounding_down(value: float, rounded: float) -> None:
     assert float(f"{round_down(value):g}") <= value * (1 + 1e-12)
 
 
-# ----------------------------------------------------------------- who is free, and not
 @pytest.mark.parametrize(
-    ("where", "level"),
-    [(1.0, -0.15), (1.0 - 3e-14, -0.15), (0.999, -0.5), (3e-14, -0.7), (0.001, -0.5)],
+    ("where", "expected"),
+    [(1.0 - 3e-14, 1.0), (0.999, 0.999), (3e-14, 0.0), (0.001, 0.001), (1.2, 1.0)],
 )
-def test_rounding_does_not_choose_the_level(where: float, level: float) -> None:
-    problem = c_svc(np.array([1.0, 1.0, -1.0, -1.0]), np.full(4, 0.3))
-    beta = 0.3 * np.array([where, 1.0, -1.0, -1.0])
-    grad = np.array([-0.5, -0.9, 0.2, 0.7])
+def test_who_is_off_a_bound_by_rounding_is_put_there(
+    where: float, expected: float
+) -> None:
+    problem = c_svc(np.array([1.0, -1.0]), np.full(2, 0.3))
+    endless = c_svc(np.array([1.0, -1.0]), np.full(2, np.inf))
+    beta = 0.3 * np.array([where, -where])
 
-    assert group_levels(problem, beta, grad) == pytest.approx([level])
+    assert snapped(problem, beta) == pytest.approx([0.3 * expected, -0.3 * expected])
+    assert (snapped(problem, beta) == problem.upper + problem.lower).all() == (
+        expected == 1.0
+    )
+    assert np.array_equal(snapped(endless, beta), beta)

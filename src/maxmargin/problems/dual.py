@@ -144,10 +144,9 @@ def group_levels(
 ) -> FloatVector:
     """The multiplier of each equality: the common derivative of the free variables.
 
-    Where none is free, the middle of the interval that the bound ones leave. Who is off
-    a bound by rounding alone is not free: it would choose a point of that interval.
+    Where none is free, the middle of the interval that the bound ones leave.
     """
-    lowest, highest, mean, n_free = _extremes(problem, snapped(problem, beta), grad)
+    lowest, highest, mean, n_free = _extremes(problem, beta, grad)
     levels = np.zeros(problem.group.max() + 1)
     for g in range(len(levels)):
         low = lowest[g] if np.isfinite(lowest[g]) else highest[g]

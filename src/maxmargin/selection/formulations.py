@@ -21,10 +21,10 @@ from maxmargin.models.machine import (
 )
 from maxmargin.problems import DualProblem, epsilon_svr, nu_svr, project_start
 from maxmargin.problems.classification import ROUNDING, c_svc, largest_nu, nu_svc
-from maxmargin.problems.dual import fill_in_order, snapped
+from maxmargin.problems.dual import snapped
 from maxmargin.solvers import Options
 from maxmargin.solvers.held import HeldSolution
-from maxmargin.typing import FloatVector
+from maxmargin.typing import BoolVector, FloatVector, IntVector
 
 MOSTLY = 2.0 / 3.0  # of the support vectors at their bound
 
@@ -145,18 +145,25 @@ class CSvc(_Boxed):
         """As many at their bound as find a partner, if C is small enough for that.
 
         Those furthest on the wrong side first. Small enough means that from zero, on
-        the way between the means of the classes, that is not yet too far.
+        the way between the means of the classes, that is not yet too far. Boxes of
+        different size would leave somebody off a bound, who then sets the intercept.
         """
-        total = min(problem.upper.sum(), -problem.lower.sum())
-        if not (self.has_intercept and 0.0 < total < np.inf):
+        boxes = problem.upper - problem.lower
+        n_up, n_down = (problem.upper > 0.0).sum(), (problem.lower < 0.0).sum()
+        n_each = int(min(n_up, n_down))
+        total = n_each * float(boxes.max())
+        is_even = bool(((boxes == boxes.max()) | (boxes == 0.0)).all())
+        if not (self.has_intercept and is_even and 0.0 < total < np.inf):
             return None
         found = lean()
         if found is None or found.image is None:
             return None
         if total * float(found.beta @ found.image) > ALL_BOUND:
             return None
-        beta = _filled(problem.upper, found.image, total)
-        beta -= _filled(-problem.lower, -found.image, total)
+        up = _lowest(problem.upper > 0.0, found.image, n_each)
+        down = _lowest(problem.lower < 0.0, -found.image, n_each)
+        beta = np.zeros(len(boxes))
+        beta[up], beta[down] = boxes.max(), -boxes.max()
         return Start(beta, None)
 
 
@@ -245,15 +252,10 @@ class NuSvr:
         return read_tube(found)
 
 
-def _filled(room: FloatVector, slope: FloatVector, total: float) -> FloatVector:
-    """The lowest slopes first; nobody is off a bound by rounding alone."""
-    order = np.argsort(slope, kind="stable")
-    order, dust = order[room[order] > 0.0], ROUNDING * total
-    filled = fill_in_order(room[order], total)
-    filled[filled <= dust] = 0.0
-    out = np.zeros(len(room))
-    out[order] = np.where(room[order] - filled <= dust, room[order], filled)
-    return out
+def _lowest(is_open: BoolVector, slope: FloatVector, n: int) -> IntVector:
+    """Those of the lowest slope, among variables that have a box."""
+    own = np.flatnonzero(is_open)
+    return own[np.argsort(slope[own], kind="stable")[:n]]
 
 
 def _share_at_bound(problem: DualProblem, beta: FloatVector) -> float:
