@@ -12,7 +12,7 @@ import numpy as np
 
 from maxmargin._jit import jit
 from maxmargin.kernels.source import RowSource, no_source
-from maxmargin.kernels.sums import add_rows_from, dot_along
+from maxmargin.kernels.sums import add_rows_from, dot
 from maxmargin.kernels.turning import copy_turned
 from maxmargin.typing import FloatVector, IntVector, KernelMatrix
 
@@ -104,10 +104,7 @@ class HeldGram:
         return self._bound
 
     def fill(self, rows: IntVector, columns: IntVector, out: KernelMatrix) -> None:
-        if len(columns) == self.n:
-            take_rows(self.part, rows, out)
-        else:
-            take_block(self.part, rows, columns, out)
+        self._single.fill(rows, None if len(columns) == self.n else columns, out)
 
     def sums(
         self, rows: IntVector, weight: FloatVector, columns: IntVector
@@ -139,9 +136,8 @@ class HeldGram:
 
     def among(self, index: IntVector) -> "HeldGram":
         """K between these samples alone: where it is, if they stand together there."""
-        if _run_length(part_of_kernel(self.K, self.part.at[index])) <= SHORT:
-            return self.take(index)
-        return HeldGram(self.K, self._bound, self.part.at[index])
+        own = HeldGram(self.K, self._bound, self.part.at[index])
+        return own if _run_length(own.part) > SHORT else self.take(index)
 
     def take(self, index: IntVector) -> "HeldGram":
         """A copy of K between these samples alone."""
@@ -208,5 +204,6 @@ def _dot_runs(
         first = 0
         for last in part.ends:
             run = part.at[first]
-            out[i] += dot_along(part.K, rows[i], run, weight[first:last])
+            own = part.K[rows[i]][run : run + last - first]
+            out[i] += dot(own, weight[first:last])
             first = last

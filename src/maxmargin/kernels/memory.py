@@ -7,7 +7,6 @@ the squares of small problems, of which a fit may solve hundreds, are passed on.
 """
 
 import mmap
-import threading
 from collections import deque
 
 import numpy as np
@@ -45,26 +44,6 @@ def pass_on(square: KernelMatrix) -> None:
         _spare.append(flat)
 
 
-class Rooms:
-    """Float64 squares that are used again, by whoever needs one of that size next."""
-
-    def __init__(self) -> None:
-        self._lock, self._spare = threading.Lock(), dict[int, list[FloatMatrix]]()
-
-    def take(self, side: int) -> FloatMatrix:
-        """A square to write over."""
-        with self._lock:
-            spare = self._spare.get(side)
-            if spare:
-                return spare.pop()
-        return new_square(side)
-
-    def give(self, square: FloatMatrix) -> None:
-        """Nobody reads it any more."""
-        with self._lock:
-            self._spare.setdefault(len(square), []).append(square)
-
-
 def forget_spares() -> None:
     """Give the memory back. No lock is held here: this may come at any moment."""
     _spare.clear()
@@ -82,8 +61,6 @@ def new_square(side: int) -> FloatMatrix:
 
 
 def _new_pages(n: int, item: np.dtype[np.floating]) -> np.ndarray:
-    if n == 0:
-        return np.empty(0, dtype=item)
     pages = mmap.mmap(-1, n * item.itemsize, **PRIVATE)
     if NO_HUGE_PAGES is not None:
         pages.madvise(NO_HUGE_PAGES)

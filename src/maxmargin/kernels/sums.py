@@ -40,12 +40,6 @@ def add_rows_from(
         _add_one(rows[at[k]][first:last], weight[k], out)
 
 
-@jit
-def dot_along(rows: KernelMatrix, at: int, first: int, weight: FloatVector) -> float:
-    """One row times as many weights, from this column on."""
-    return _dot(rows[at][first : first + len(weight)], weight)
-
-
 Four = tuple[KernelMatrix, KernelMatrix, KernelMatrix, KernelMatrix]
 
 
@@ -68,7 +62,8 @@ def _add_one(a: KernelMatrix, weight: float, out: FloatVector) -> None:
 
 
 @jit_fast
-def _dot(a: KernelMatrix, weight: FloatVector) -> float:
+def dot(a: KernelMatrix, weight: FloatVector) -> float:
+    """Part of a row times weights, in float64."""
     total = 0.0
     for j in range(weight.size):
         total += weight[j] * np.float64(a[j])

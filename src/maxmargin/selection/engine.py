@@ -13,7 +13,7 @@ from maxmargin.data.rows import Rows
 from maxmargin.kernels.arena import ITEM_BYTES
 from maxmargin.kernels.functions import Kernel
 from maxmargin.kernels.held import HeldGram
-from maxmargin.kernels.memory import MOST_SPARE, Rooms, forget_spares
+from maxmargin.kernels.memory import MOST_SPARE, forget_spares, new_square
 from maxmargin.kernels.shared import SharedPairs
 from maxmargin.selection.formulations import Setting
 from maxmargin.selection.lines import Answer, FoldEvidence, FoldTask, Line, Task
@@ -75,7 +75,7 @@ class Engine:
         self._shared: SharedPairs | None = None
         self.lines: dict[tuple[int, float], Line] = {}
         self.sources: dict[int, Source] = {}
-        self.rooms = Rooms()  # of kernels that have left
+        self.rooms: list[FloatMatrix] = []  # of kernels that have left
         weakref.finalize(self, forget_spares)  # until then, squares are used again
 
     def _sort(self) -> None:
@@ -169,7 +169,8 @@ class Engine:
         if self.is_once:  # nobody else will ask for what kernels have in common
             self._shared = None
         else:
-            room = self.rooms.take(len(self.samples))
+            n = len(self.samples)
+            room = self.rooms.pop() if self.rooms else new_square(n)
         K = shared.fill(kernel, room)
         return HeldSource(HeldGram(K, shared.bound(kernel, K)))
 
@@ -183,7 +184,7 @@ class Engine:
                     line.release()
             source = self.sources.pop(kernel)
             if isinstance(source, HeldSource) and not self.is_given:
-                self.rooms.give(source.gram.K)
+                self.rooms.append(source.gram.K)
         for kernel in sorted(wanted):
             source = self._source(kernel)
             self.sources[kernel] = self.sources.pop(kernel, source)

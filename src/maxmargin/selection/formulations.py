@@ -151,8 +151,8 @@ class CSvc(_Boxed):
         boxes = problem.upper - problem.lower
         n_up, n_down = (problem.upper > 0.0).sum(), (problem.lower < 0.0).sum()
         n_each = int(min(n_up, n_down))
-        total = n_each * float(boxes.max())
-        is_even = bool(((boxes == boxes.max()) | (boxes == 0.0)).all())
+        box = float(boxes.max())
+        total, is_even = n_each * box, bool(np.isin(boxes, (0.0, box)).all())
         if not (self.has_intercept and is_even and 0.0 < total < np.inf):
             return None
         found = lean()
@@ -163,7 +163,7 @@ class CSvc(_Boxed):
         up = _lowest(problem.upper > 0.0, found.image, n_each)
         down = _lowest(problem.lower < 0.0, -found.image, n_each)
         beta = np.zeros(len(boxes))
-        beta[up], beta[down] = boxes.max(), -boxes.max()
+        beta[up], beta[down] = box, -box
         return Start(beta, None)
 
 

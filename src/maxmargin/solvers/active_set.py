@@ -17,7 +17,7 @@ import numpy as np
 
 from maxmargin._jit import jit, jit_fast
 from maxmargin.kernels.held import Part
-from maxmargin.kernels.sums import add_rows
+from maxmargin.kernels.sums import add_rows, dot
 from maxmargin.solvers.work import Work, is_free, mask_of
 from maxmargin.solvers.working_set import bounds
 from maxmargin.typing import (
@@ -138,7 +138,7 @@ def _gather(own: Work, members: IntVector, held: Part, free: FreeSet) -> bool:
     for slot in range(n):
         _stand(own, free, slot, free.place[slot], True)
     for i in range(n):
-        free.pull[i] = _dot(free.inverse[i, :n], free.slope[:n])
+        free.pull[i] = dot(free.inverse[i, :n], free.slope[:n])
         free.share[i] = free.inverse[i, :n].sum()
     for k in range(m):
         if are_free[k] and free.slot[members[k]] == NOWHERE:
@@ -185,14 +185,14 @@ def _enter(
     for i in range(n):
         column[i] = row[held.at[free.who[i]]]
     for i in range(n):
-        u[i] = _dot(inverse[i, :n], column)
+        u[i] = dot(inverse[i, :n], column)
     own_value = row[own_at]
-    pivot = own_value + TIE * abs(own_value) - _dot(u, column)
+    pivot = own_value + TIE * abs(own_value) - dot(u, column)
     if pivot <= TOO_FLAT * abs(own_value):
         return False
     free.who[n], free.place[n], free.slot[members[k]] = members[k], k, n
     _stand(own, free, n, k, is_rising)
-    pull = (free.slope[n] - _dot(u, free.slope[:n])) / pivot
+    pull = (free.slope[n] - dot(u, free.slope[:n])) / pivot
     share = (1.0 - u.sum()) / pivot
     for i in range(n):
         _add(inverse[i, :n], u, u[i] / pivot)
@@ -356,14 +356,6 @@ def _admit(
         _enter(own, members, held, free, k, is_rising)
         excess[k] = 0.0
     return free.n[0] > n_before
-
-
-@jit_fast
-def _dot(a: FloatVector, b: FloatVector) -> float:
-    total = 0.0
-    for k in range(a.size):
-        total += a[k] * b[k]
-    return total
 
 
 @jit_fast
