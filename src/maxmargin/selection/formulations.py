@@ -22,7 +22,7 @@ from maxmargin.models.machine import (
 from maxmargin.problems import DualProblem, epsilon_svr, nu_svr, project_start
 from maxmargin.problems.classification import ROUNDING, c_svc, largest_nu, nu_svc
 from maxmargin.problems.dual import snapped
-from maxmargin.solvers import Options
+from maxmargin.solvers import Options, Status
 from maxmargin.solvers.held import HeldSolution
 from maxmargin.typing import BoolVector, FloatVector, IntVector
 
@@ -75,6 +75,9 @@ class Formulation(Protocol):
     def start(self, problem: DualProblem, near: Start, ratio: float) -> Start:
         """A feasible point, from the solution at a place `ratio` times smaller."""
 
+    def is_final(self, problem: DualProblem, found: HeldSolution) -> bool:
+        """Whether it is the solution at all larger places too."""
+
     def refine(
         self, found: HeldSolution, again: Again, gram: Gram, options: Options
     ) -> HeldSolution:
@@ -106,7 +109,8 @@ class _Boxed:
         if near.image is None:
             return Start(beta, None)
         scaled = Start(beta, ratio * near.image)
-        if _share_at_bound(problem, beta) >= MOSTLY:
+        n_bound, n_support = _count_at_bound(problem, beta)
+        if n_bound >= MOSTLY * max(n_support, 1):
             return scaled
         part = _lowest_multiple(problem, near)
         if part >= 0.5 * (1.0 + ratio):
@@ -114,6 +118,11 @@ class _Boxed:
         if part <= 1.0:
             return near
         return Start(part * near.beta, part * near.image)
+
+    def is_final(self, problem: DualProblem, found: HeldSolution) -> bool:
+        """If nobody is at a bound that moves, no larger box makes a difference."""
+        n_bound, _ = _count_at_bound(problem, found.beta)
+        return found.status is Status.CONVERGED and n_bound == 0
 
     def refine(
         self, found: HeldSolution, again: Again, gram: Gram, options: Options
@@ -206,6 +215,10 @@ class NuSvc:
         """Scaled, but for those that meet their bound: the others make up for them."""
         return Start(project_start(problem, ratio * near.beta), None)
 
+    def is_final(self, problem: DualProblem, found: HeldSolution) -> bool:
+        """Sums are larger at every place."""
+        return False
+
     def refine(
         self, found: HeldSolution, again: Again, gram: Gram, options: Options
     ) -> HeldSolution:
@@ -241,6 +254,10 @@ class NuSvr:
         image = None if near.image is None else ratio * near.image
         return Start(project_start(problem, ratio * near.beta), image)
 
+    def is_final(self, problem: DualProblem, found: HeldSolution) -> bool:
+        """Sums are larger at every place."""
+        return False
+
     def refine(
         self, found: HeldSolution, again: Again, gram: Gram, options: Options
     ) -> HeldSolution:
@@ -258,12 +275,11 @@ def _lowest(is_open: BoolVector, slope: FloatVector, n: int) -> IntVector:
     return own[np.argsort(slope[own], kind="stable")[:n]]
 
 
-def _share_at_bound(problem: DualProblem, beta: FloatVector) -> float:
-    """How many of those that are not 0 are at a bound; 0 if there are none."""
+def _count_at_bound(problem: DualProblem, beta: FloatVector) -> tuple[int, int]:
+    """How many of those that are not 0 are at a bound, and how many there are."""
     at_top = (beta >= problem.upper) & (beta > 0.0)
     at_bottom = (beta <= problem.lower) & (beta < 0.0)
-    n_bound, n_support = int((at_top | at_bottom).sum()), int((beta != 0.0).sum())
-    return n_bound / max(n_support, 1)
+    return int((at_top | at_bottom).sum()), int((beta != 0.0).sum())
 
 
 def _lowest_multiple(problem: DualProblem, point: Start) -> float:

@@ -8,7 +8,7 @@ last C, and what it says of the samples held out is read off the gradient. (Wen 
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
 from typing import NamedTuple
@@ -255,6 +255,7 @@ class _Point(NamedTuple):
 
     at: float
     start: Start
+    final: _Said | None  # what came of it, if the same is true from here on
 
 
 class _Heard(NamedTuple):
@@ -289,22 +290,28 @@ class _Chain:
 
     def _solved(self, place: Place) -> _Said:
         form, options = self.line.task.formulation, self.line.options
+        near = self._nearest(place)
+        if near is not None and near.final is not None:
+            return near.final
         if not form.is_feasible(self.y, self.weight, place):
             return _Said(np.full(len(self.fold.outside), np.nan))
         problem, gram = form.problem(self.y, self.weight, place), self.block.gram()
-        start = self._start(problem, place)
+        start = self._start(problem, place, near)
 
         def again(found: HeldSolution, finer: Options) -> HeldSolution:
             return _solve(problem, gram, finer, Start(found.beta, found.image))
 
         found = _solve(problem, gram, options, start)
         found = form.refine(found, again, gram, options)
-        self.points.append(_Point(place.at, Start(found.beta, found.image)))
         reading = form.read(found, gram)
         coef = weight_of(problem, found.beta, gram.n)
         sums = self._sums(coef, found.image, place)
-        decision = sums / reading.margin + reading.intercept
-        return _Said(decision, found, reading)
+        said = _Said(sums / reading.margin + reading.intercept, found, reading)
+        final = None
+        if form.is_final(problem, found):
+            final = said._replace(found=replace(found, n_iter=0))
+        self.points.append(_Point(place.at, Start(found.beta, found.image), final))
+        return said
 
     def evidence(self, place: Place, sign: float) -> KernelEvidence:
         """What the solution at the last place says; -1: of the classes exchanged."""
@@ -320,13 +327,17 @@ class _Chain:
         reading = reading._replace(intercept=sign * reading.intercept)
         return weigh(machine_of(problem, solution, reading, len(image)), problem)
 
-    def _start(self, problem: DualProblem, place: Place) -> Start | None:
-        """From the solution at the last smaller place."""
-        form = self.line.task.formulation
+    def _nearest(self, place: Place) -> _Point | None:
+        """The solution at the last smaller place."""
         former = [point for point in self.points if point.at <= place.at]
-        if not former:
+        return max(former, key=lambda point: point.at, default=None)
+
+    def _start(
+        self, problem: DualProblem, place: Place, near: _Point | None
+    ) -> Start | None:
+        form = self.line.task.formulation
+        if near is None:
             return form.begin(problem, partial(self.block.lean, self.y))
-        near = max(former, key=lambda point: point.at)
         return form.start(problem, near.start, place.at / near.at)
 
     def _sums(
