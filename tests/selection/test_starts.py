@@ -10,8 +10,8 @@ from maxmargin.kernels.functions import RBF
 from maxmargin.kernels.gram import VectorGram, gram_block
 from maxmargin.kernels.held import HeldGram
 from maxmargin.problems import DualProblem, dual_objective, kkt_violation
+from maxmargin.selection.chains import between_means
 from maxmargin.selection.formulations import CSvc, Place, Start
-from maxmargin.selection.lines import between_means
 from maxmargin.solvers import Options
 from maxmargin.solvers.held import solve_held
 

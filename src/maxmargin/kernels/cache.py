@@ -90,6 +90,22 @@ def hold_all(K: KernelMatrix) -> RowCache:
     return cache
 
 
+@jit
+def cache_in(rows: KernelMatrix, is_full: bool) -> RowCache:
+    """Room for every row, with all of them there or none."""
+    n = len(rows)
+    owner, slot = np.empty(n, dtype=np.intp), np.empty(n, dtype=np.intp)
+    for s in range(n):
+        owner[s] = slot[s] = s if is_full else NOBODY
+    clock, n_used = np.zeros(1, dtype=np.intp), np.zeros(1, dtype=np.intp)
+    n_misses = np.zeros(1, dtype=np.intp)
+    n_used[0] = n if is_full else 0
+    last_use = np.zeros(n, dtype=np.intp)
+    return RowCache(
+        rows, rows.reshape(-1), owner, slot, last_use, clock, n_used, n_misses
+    )
+
+
 def keep_columns(cache: RowCache, keep: IntVector) -> RowCache:
     """The same rows over fewer columns; the memory saved becomes new slots."""
     n_slots = min(len(cache.flat) // len(keep), len(cache.slot))

@@ -29,8 +29,12 @@ class Part(NamedTuple):
 
 def part_of_kernel(K: KernelMatrix, index: IntVector) -> Part:
     """K between the samples there."""
-    ends = np.append(np.flatnonzero(np.diff(index) != 1) + 1, len(index))
-    return Part(K, index, ends)
+    return Part(K, index, run_ends(index))
+
+
+def run_ends(index: IntVector) -> IntVector:
+    """Where runs of neighbours end."""
+    return np.append(np.flatnonzero(np.diff(index) != 1) + 1, len(index))
 
 
 def _run_length(part: Part) -> float:
@@ -118,7 +122,7 @@ class HeldGram:
             _dot_runs(known, asked.at, weight, out)
             return out
         if _run_length(asked) > SHORT:
-            _add_runs(asked, known.at, weight, out)
+            add_runs(asked, known.at, weight, out)
             return out
         everywhere = np.zeros(self.n)
         add_part(self.part, rows, weight, everywhere)
@@ -181,11 +185,11 @@ def add_part(
     part: Part, rows: IntVector, weight: FloatVector, out: FloatVector
 ) -> None:
     """out += the weighted sum of these rows of the part."""
-    _add_runs(part, part.at[rows], weight, out)
+    add_runs(part, part.at[rows], weight, out)
 
 
 @jit
-def _add_runs(
+def add_runs(
     part: Part, rows: IntVector, weight: FloatVector, out: FloatVector
 ) -> None:
     """out += the weighted sum of rows of K at the part's columns."""

@@ -36,6 +36,7 @@ def kind_of(kernel: Kernel) -> int:
     return kinds.get(type(kernel), NO_KIND)
 
 
+@jit
 def no_source() -> RowSource:
     """For kernels that only Python can compute."""
     return RowSource(NO_KIND, 0.0, 0.0, 0, np.empty((0, 0)), np.empty(0))

@@ -106,6 +106,8 @@ class Engine:
             places = [self.task.formulation.place(setting) for setting in settings]
             tasks = [line.tasks(at) for line, at in zip(lines, places, strict=True)]
             run_all([task for own in tasks for task in own], self.n_threads)
+            tasks = [line.listen(at) for line, at in zip(lines, places, strict=True)]
+            run_all([task for own in tasks for task in own], self.n_threads)
         return [line.answers() for line in lines]
 
     def evidence(self, setting: Setting, orders: list[IntVector]) -> list[FoldEvidence]:
@@ -146,7 +148,7 @@ class Engine:
         key = self.line_of(setting)
         if key not in self.lines:
             source = partial(self._source, setting.kernel)
-            self.lines[key] = Line(self.task, source, self.options)
+            self.lines[key] = Line(self.task, source, self.options, self.is_held)
         return self.lines[key]
 
     def _source(self, kernel: int) -> Source:

@@ -1,12 +1,31 @@
 """Where does the kernel of a search come from? From memory, or row by row."""
 
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
+import numpy as np
+
+from maxmargin._jit import jit
 from maxmargin.data.rows import Rows
 from maxmargin.kernels.functions import Kernel
 from maxmargin.kernels.gram import VectorGram
-from maxmargin.kernels.held import HeldGram
-from maxmargin.typing import FloatVector, IntVector
+from maxmargin.kernels.held import HeldGram, Part, add_runs
+from maxmargin.typing import FloatVector, IntVector, KernelMatrix
+
+TOGETHER = 128  # rows of K that stay at hand while all machines read them
+
+
+class Table(NamedTuple):
+    """Machines one after the other: their samples, and whom they are asked about.
+
+    Those of machine p are rows[first_row[p] : first_row[p + 1]], and so on. All ascend.
+    """
+
+    rows: IntVector
+    first_row: IntVector
+    columns: IntVector
+    first_column: IntVector
+    ends: IntVector  # of runs of columns that are neighbours, counted from the first
+    first_end: IntVector
 
 
 class Source(Protocol):
@@ -15,10 +34,11 @@ class Source(Protocol):
     def block(self, rows: IntVector | None) -> HeldGram | VectorGram:
         """The kernel between these samples; None: all of them."""
 
-    def sums(
-        self, rows: IntVector, weight: FloatVector, columns: IntVector
-    ) -> FloatVector:
-        """The weighted sum of rows of K in these columns, which ascend."""
+    def add(self, table: Table, weight: FloatVector, out: FloatVector) -> None:
+        """Add the weighted sum of each machine's rows, in its columns.
+
+        `weight` has a number for every row in the table, `out` for every column.
+        """
 
 
 class HeldSource:
@@ -30,10 +50,8 @@ class HeldSource:
     def block(self, rows: IntVector | None) -> HeldGram:
         return self.gram if rows is None else self.gram.among(rows)
 
-    def sums(
-        self, rows: IntVector, weight: FloatVector, columns: IntVector
-    ) -> FloatVector:
-        return self.gram.sums(rows, weight, columns)
+    def add(self, table: Table, weight: FloatVector, out: FloatVector) -> None:
+        _add_strips(self.gram.K, table, weight, out)
 
 
 class ComputedSource:
@@ -45,7 +63,51 @@ class ComputedSource:
     def block(self, rows: IntVector | None) -> VectorGram:
         return self.gram if rows is None else self.gram.take(rows)
 
-    def sums(
-        self, rows: IntVector, weight: FloatVector, columns: IntVector
-    ) -> FloatVector:
-        return self.gram.sums(rows, weight, columns)
+    def add(self, table: Table, weight: FloatVector, out: FloatVector) -> None:
+        for p in range(len(table.first_row) - 1):
+            own = slice(table.first_row[p], table.first_row[p + 1])
+            asked = slice(table.first_column[p], table.first_column[p + 1])
+            used = np.flatnonzero(weight[own])
+            if len(used) and asked.stop > asked.start:
+                out[asked] += self.gram.sums(
+                    table.rows[own][used], weight[own][used], table.columns[asked]
+                )
+
+
+@jit
+def _add_strips(
+    K: KernelMatrix, table: Table, weight: FloatVector, out: FloatVector
+) -> None:
+    """A strip of K at a time, for all machines: most rows belong to several."""
+    at, own, last = _used(table, weight)
+    n_machines = len(last)
+    top = np.zeros(n_machines, dtype=np.intp)  # where each is on its way down
+    top[1:] = last[:-1]
+    for limit in range(TOGETHER, len(K) + TOGETHER, TOGETHER):
+        for p in range(n_machines):
+            first = end = top[p]
+            while end < last[p] and at[end] < limit:
+                end += 1
+            if end > first:
+                asked = slice(table.first_column[p], table.first_column[p + 1])
+                ends = table.ends[table.first_end[p] : table.first_end[p + 1]]
+                part = Part(K, table.columns[asked], ends)
+                add_runs(part, at[first:end], own[first:end], out[asked])
+            top[p] = end
+
+
+@jit
+def _used(
+    table: Table, weight: FloatVector
+) -> tuple[IntVector, FloatVector, IntVector]:
+    """Rows with a weight, their weights, and where those of each machine end."""
+    at, own = np.empty(len(weight), dtype=np.intp), np.empty(len(weight))
+    last = np.empty(len(table.first_row) - 1, dtype=np.intp)
+    size = 0
+    for p in range(len(last)):
+        for k in range(table.first_row[p], table.first_row[p + 1]):
+            if weight[k] != 0.0:
+                at[size], own[size] = table.rows[k], weight[k]
+                size += 1
+        last[p] = size
+    return at, own, last

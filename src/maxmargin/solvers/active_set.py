@@ -55,9 +55,11 @@ class FreeSet(NamedTuple):
     slot: IntVector  # of every variable: where in `who`, or NOWHERE
 
 
+@jit
 def make_free_set(n: int) -> FreeSet:
     """Nobody yet, of so many variables."""
-    most = min(n, MOST_FREE)
+    most, slot = min(n, MOST_FREE), np.empty(n, dtype=np.intp)
+    slot[:] = NOWHERE
     return FreeSet(
         who=np.zeros(most, dtype=np.intp),
         n=np.zeros(1, dtype=np.intp),
@@ -70,7 +72,7 @@ def make_free_set(n: int) -> FreeSet:
         slope=np.empty(most),
         pull=np.empty(most),
         share=np.empty(most),
-        slot=np.full(n, NOWHERE),
+        slot=slot,
     )
 
 

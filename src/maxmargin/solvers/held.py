@@ -17,11 +17,13 @@ from maxmargin.kernels.held import HeldGram
 from maxmargin.kernels.memory import SPARE_SIDE, pass_on, promised_square
 from maxmargin.kernels.source import no_source
 from maxmargin.problems.dual import (
+    NO_GROUP,
     DualProblem,
     dual_objective,
     group_levels,
     kkt_violation,
 )
+from maxmargin.solvers.at_once import Begun, begin
 from maxmargin.solvers.descent import solve_smo
 from maxmargin.solvers.free_set import Leaps
 from maxmargin.solvers.gradient import check_finite, weight_of
@@ -76,10 +78,14 @@ def solve_held(
     pace = Pace(options, len(problem.linear))
     if image is None:
         image = _image(problem, gram, problem.start)
-    if problem.n_groups <= 1:
-        ended = _solve_in_rounds(problem, gram, pace, image)
-    else:
+    if problem.n_groups > 1:
         ended = _solve_by_growing(problem, gram, pace, image)
+    else:
+        begun = _begin(problem, gram, pace, image)
+        if begun.violation <= options.tol and options.callback is None:
+            evidence = begun.violation, Status.CONVERGED, pace.n_iter
+            return HeldSolution(begun.beta, begun.image, begun.level, *evidence)
+        ended = _go_on(problem, gram, pace, begun)
     if ended.status is None:
         start = problem._replace(start=ended.beta)
         found = solve_smo(start, gram, options, pace)
@@ -111,13 +117,32 @@ def _solve_by_growing(
     return Ended(grown.beta, grown.grad, grown.status)
 
 
-def _solve_in_rounds(
+def _begin(
     problem: DualProblem, gram: HeldGram, pace: Pace, image: FloatVector
-) -> Ended:
+) -> Begun:
+    """In one call: for most problems, that is all."""
+    square = promised_square(min(gram.n, SPARE_SIDE))
+    is_second = pace.options.working_set is WorkingSet.SECOND_ORDER
+    most = min(LOOK_EVERY * len(problem.linear), pace.max_iter)
+    tol = pace.options.tol
+    how = tol, INNER_TOL * tol, most, is_second, problem.group[0] != NO_GROUP
+    diagonal, values = gram.diagonal(), values_in(gram.part)
+    try:
+        begun = begin(problem, image, diagonal, square, values, how)
+    finally:
+        pass_on(square)
+    if not begun.is_finite:
+        check_finite(image[problem.row] + problem.linear)
+    pace.n_iter += begun.n_moves
+    return begun
+
+
+def _go_on(problem: DualProblem, gram: HeldGram, pace: Pace, begun: Begun) -> Ended:
     """Rounds in compiled code, unless too many variables are free."""
+    problem = problem._replace(start=begun.beta)
     rounds = Rounds(gram)
     try:
-        ended = rounds.solve(problem, pace, image)
+        ended = rounds.solve(problem, pace, begun)
     finally:
         rounds.leave()
     if ended.status is not None:
@@ -150,13 +175,13 @@ class Rounds:
         self.crew = make_crew(n, self.square)
         return True
 
-    def solve(self, problem: DualProblem, pace: Pace, image: FloatVector) -> Ended:
-        """From the start, of which `image` is K times it; slopes as exact as rows."""
-        grad = image + problem.linear
-        check_finite(grad)
+    def solve(self, problem: DualProblem, pace: Pace, begun: Begun) -> Ended:
+        """From where somebody began; slopes are as exact as rows."""
+        grad = begun.image[problem.row] + problem.linear
         everybody = np.arange(len(grad))
-        work = gather_work(problem, everybody, problem.start, grad, self.diagonal)
+        work = gather_work(problem, everybody, begun.beta, grad, self.diagonal)
         leaps = Leaps(not problem.is_free_of_equalities, pace.is_stopped)
+        leaps.effort = float(begun.n_moves * begun.n_members)
         return Ended(work.beta, work.grad, self._until_tol(work, leaps, pace))
 
     def _until_tol(self, work: Work, leaps: Leaps, pace: Pace) -> Status | None:

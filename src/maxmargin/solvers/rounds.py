@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from maxmargin._jit import jit
-from maxmargin.kernels.cache import RowCache, hold_all
+from maxmargin.kernels.cache import RowCache, cache_in
 from maxmargin.kernels.held import Part, add_part, part_of_kernel, take_block
 from maxmargin.kernels.panel_code import STRIP
 from maxmargin.kernels.panel_rows import PanelRows
@@ -69,8 +69,8 @@ def values_of(rows: PanelRows) -> Values:
 
 def values_in(held: Part) -> Values:
     """All there."""
-    nothing = np.empty((0, 0, 0), dtype=np.float32), np.empty(0, dtype=np.float32)
-    return Values(held, *nothing, np.float32(0.0))
+    panels = np.empty((0, 0, 0), dtype=np.float32)
+    return Values(held, panels, np.empty(0, dtype=np.float32), np.float32(0.0))
 
 
 class Crew(NamedTuple):
@@ -86,16 +86,19 @@ class Crew(NamedTuple):
     free: FreeSet  # members off their bounds
 
 
+@jit
 def make_crew(n: int, square: KernelMatrix) -> Crew:
     """Nobody yet; the square has room for all, or as many as may come."""
+    n_new = np.zeros(1, dtype=np.intp)
+    n_new[0] = min(max(n // NEW_SHARE, FEWEST_NEW), MOST_NEW)
     return Crew(
         members=np.zeros(n, dtype=np.intp),
         n=np.zeros(1, dtype=np.intp),
-        n_new=np.full(1, np.clip(n // NEW_SHARE, FEWEST_NEW, MOST_NEW)),
+        n_new=n_new,
         n_computed=np.zeros(1, dtype=np.intp),
         age=np.zeros(n, dtype=np.intp),
         is_member=np.zeros(n, dtype=np.bool_),
-        cache=hold_all(square),
+        cache=cache_in(square, True),
         free=make_free_set(n),
     )
 

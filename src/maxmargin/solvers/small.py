@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from maxmargin._jit import jit
-from maxmargin.kernels.cache import NOBODY, RowCache
+from maxmargin.kernels.cache import NOBODY, RowCache, cache_in
 from maxmargin.kernels.functions import Linear
 from maxmargin.kernels.gram import Gram, MatrixGram, VectorGram, gram_block
 from maxmargin.kernels.source import NO_KIND, RowSource, no_source
@@ -148,7 +148,7 @@ def _begin(
     tol: float,
 ) -> tuple[RowCache, Work, float, int]:
     """What moves need, how small the violation shall become, and in how many."""
-    cache = _cache_in(rows, source.kind == NO_KIND)
+    cache = cache_in(rows, source.kind == NO_KIND)
     n, start = len(problem.start), problem.start
     for k in range(n):
         if start[k] != 0.0 and cache.slot[problem.row[k]] == NOBODY:
@@ -185,22 +185,6 @@ def _end(
         violation,
         dual_objective(problem, beta, grad),
         dual_gap(problem, beta, grad, level, tol),
-    )
-
-
-@jit
-def _cache_in(rows: FloatMatrix, is_full: bool) -> RowCache:
-    """Room for every row, with all of them there or none."""
-    n = len(rows)
-    owner, slot = np.empty(n, dtype=np.intp), np.empty(n, dtype=np.intp)
-    for s in range(n):
-        owner[s] = slot[s] = s if is_full else NOBODY
-    clock, n_used = np.zeros(1, dtype=np.intp), np.zeros(1, dtype=np.intp)
-    n_misses = np.zeros(1, dtype=np.intp)
-    n_used[0] = n if is_full else 0
-    last_use = np.zeros(n, dtype=np.intp)
-    return RowCache(
-        rows, rows.reshape(-1), owner, slot, last_use, clock, n_used, n_misses
     )
 
 

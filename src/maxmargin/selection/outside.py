@@ -1,0 +1,159 @@
+"""What do the machines of a fold say of the samples held out? Sums of rows of K.
+
+Of samples of its own classes a machine knows them already: they are entries of its
+gradient, although their variables may not leave zero. For others, what has changed
+since the last place is summed up, for all machines of a fold at once: a sample is in
+many of them, and its row of K is read but once.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from maxmargin._jit import jit
+from maxmargin.kernels.held import run_ends
+from maxmargin.problems.classification import ROUNDING
+from maxmargin.selection.chains import Chain
+from maxmargin.selection.sources import Source, Table
+from maxmargin.typing import FloatMatrix, FloatVector, IntVector
+
+N_PARTS = 2  # of the samples held out: so many tasks for threads
+
+
+class InARow(NamedTuple):
+    """Lists one after the other, and where each begins."""
+
+    values: IntVector
+    first: IntVector
+
+
+def in_a_row(lists: Sequence[IntVector]) -> InARow:
+    first = np.cumsum([0] + [len(each) for each in lists])
+    return InARow(np.concatenate([*lists, np.empty(0, dtype=np.intp)]), first)
+
+
+class _Own(NamedTuple):
+    """Samples held out that a machine knows about."""
+
+    place: IntVector  # among those held out, as they were given
+    row: IntVector  # among those of the machine
+
+
+class _Part(NamedTuple):
+    """Some of the samples held out, and the sums of all machines there."""
+
+    table: Table
+    place: list[IntVector]  # of each machine: where they are among those held out
+    sums: FloatVector  # one for every column of the table
+
+    @property
+    def is_empty(self) -> bool:
+        return not len(self.sums)
+
+
+class Outside:
+    """The samples that a fold holds out."""
+
+    def __init__(
+        self,
+        outside: IntVector,
+        chains: Sequence[Chain],
+        samples: InARow,
+        knows_own: bool,
+    ) -> None:
+        """`samples` has those of each chain.
+
+        `knows_own` is False where slopes are not known of everybody.
+        """
+        self.n, self.chains, self.samples = len(outside), chains, samples
+        order = np.argsort(outside, kind="stable")
+        self.own = [_known(chain, outside, order, knows_own) for chain in chains]
+        parts = np.array_split(order, N_PARTS)
+        self.parts = [self._part(outside, part) for part in parts]
+        self.at, self.coef = 1.0, np.zeros(len(samples.values))
+
+    def _part(self, outside: IntVector, order: IntVector) -> _Part:
+        place = [order[~np.isin(order, own.place)] for own in self.own]
+        columns = [outside[each] for each in place]
+        asked, ends = in_a_row(columns), in_a_row([run_ends(each) for each in columns])
+        table = Table(*self.samples, *asked, *ends)
+        return _Part(table, place, np.zeros(len(asked.values)))
+
+    def listen(self, source: Callable[[], Source], at: float) -> list[partial[None]]:
+        """What is to be done before `decisions`, after all machines were solved."""
+        parts = [part for part in self.parts if not part.is_empty]
+        if not parts:
+            return []
+        coef = np.concatenate([_coef_of(chain) for chain in self.chains])
+        first = self.samples.first
+        change, multiple = _changes(first, coef, self.coef, at / self.at)
+        self.at, self.coef = at, coef
+        if not change.any() and (multiple == 1.0).all():
+            return []
+        return [partial(_listen, part, source(), change, multiple) for part in parts]
+
+    def decisions(self) -> FloatMatrix:
+        """A row for every sample, a column for every machine; nan: has no solution."""
+        said = np.full((len(self.chains), self.n), np.nan)
+        for p, chain in enumerate(self.chains):
+            if chain.solved is None:
+                continue
+            found, reading, _ = chain.solved
+            if found.image is not None:
+                said[p, self.own[p].place] = found.image[self.own[p].row]
+            for part in self.parts:
+                first = part.table.first_column
+                said[p, part.place[p]] = part.sums[first[p] : first[p + 1]]
+            said[p] = said[p] / reading.margin + reading.intercept
+        return said.T
+
+
+def _coef_of(chain: Chain) -> FloatVector:
+    return np.zeros(chain.block.n) if chain.solved is None else chain.solved.coef
+
+
+def _known(chain: Chain, outside: IntVector, order: IntVector, knows_own: bool) -> _Own:
+    """Who of those held out is among the samples of a machine; `order` sorts them."""
+    if not knows_own:
+        return _Own(order[:0], order[:0])
+    rows, near = chain.block.rows, outside[order]
+    if rows is None:
+        return _Own(order, near)
+    row = np.minimum(np.searchsorted(rows, near), len(rows) - 1)
+    is_own = rows[row] == near
+    return _Own(order[is_own], row[is_own])
+
+
+def _listen(
+    part: _Part, source: Source, change: FloatVector, multiple: FloatVector
+) -> None:
+    """Sums, from those at the last place."""
+    sums, first = part.sums, part.table.first_column
+    sums *= np.repeat(multiple, np.diff(first))
+    source.add(part.table, change, sums)
+
+
+@jit
+def _changes(
+    first: IntVector, coef: FloatVector, former: FloatVector, ratio: float
+) -> tuple[FloatVector, FloatVector]:
+    """What each machine changed, from its former coefficients or `ratio` times these.
+
+    With it the multiple, 1 or `ratio`, that leaves fewer to change; rounding apart.
+    """
+    change, multiple = np.zeros(len(coef)), np.ones(len(first) - 1)
+    for p in range(len(multiple)):
+        n_plain = n_scaled = 0
+        for k in range(first[p], first[p + 1]):
+            dust = ROUNDING * abs(coef[k])
+            n_plain += abs(coef[k] - former[k]) > dust
+            n_scaled += not abs(coef[k] - ratio * former[k]) <= dust
+        if n_scaled < n_plain:
+            multiple[p] = ratio
+        for k in range(first[p], first[p + 1]):
+            difference = coef[k] - multiple[p] * former[k]
+            if abs(difference) > ROUNDING * abs(coef[k]):
+                change[k] = difference
+    return change, multiple

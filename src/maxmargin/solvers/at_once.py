@@ -1,0 +1,57 @@
+"""How is a problem on K in memory solved without Python? In one call, if it is short.
+
+A search solves thousands of these, each from where its neighbour ended. Most are done
+after a few rounds; then what is around them would cost as much.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from maxmargin._jit import jit
+from maxmargin.kernels.source import no_source
+from maxmargin.problems.dual import DualProblem, group_levels, kkt_violation
+from maxmargin.solvers.rounds import Values, make_crew, rounds_until
+from maxmargin.solvers.work import gather_work
+from maxmargin.typing import FloatVector, KernelMatrix
+
+
+class Begun(NamedTuple):
+    """Where the first rounds ended, and what float64 says about it."""
+
+    is_finite: bool  # else nothing was done
+    beta: FloatVector
+    image: FloatVector  # K times it
+    level: FloatVector
+    violation: float
+    n_moves: int
+    n_members: int  # at the end
+
+
+@jit
+def begin(
+    problem: DualProblem,
+    image: FloatVector,
+    diagonal: FloatVector,
+    square: KernelMatrix,
+    values: Values,
+    how: tuple[float, float, int, bool, bool],
+) -> Begun:
+    """The first rounds of a problem of one group or none, with nothing around them.
+
+    `image` is K times the start, `how` as in `rounds_until`.
+    """
+    grad = image[problem.row] + problem.linear
+    n = len(grad)
+    work = gather_work(problem, np.arange(n), problem.start, grad, diagonal)
+    crew, n_moves = make_crew(len(diagonal), square), 0
+    is_finite = bool(np.isfinite(grad).all())
+    if is_finite:
+        n_moves, _ = rounds_until(work, crew, values, no_source(), how)
+    beta, grad = work.beta, work.grad
+    after = np.zeros(len(diagonal))
+    for k in range(n):
+        after[problem.row[k]] = grad[k] - problem.linear[k]
+    level = group_levels(problem, beta, grad)
+    violation = kkt_violation(problem, beta, grad)
+    return Begun(is_finite, beta, after, level, violation, n_moves, crew.n[0])
