@@ -20,7 +20,8 @@ from maxmargin.problems.dual import kkt_violation
 from maxmargin.selection.engine import Engine
 from maxmargin.selection.folds import plain_folds, stratified_folds
 from maxmargin.selection.formulations import CSvc, Place, Setting, Start
-from maxmargin.selection.lines import Answer, FoldTask, Task, plain_task
+from maxmargin.selection.lines import Answer
+from maxmargin.selection.plan import FoldTask, Task, plain_task
 from maxmargin.solvers import Options, Status
 from maxmargin.solvers.held import solve_held
 

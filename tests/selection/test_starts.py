@@ -1,7 +1,5 @@
 """Are folds begun at points that are feasible, and near enough to be worth it?"""
 
-from functools import partial
-
 import numpy as np
 import pytest
 
@@ -10,8 +8,8 @@ from maxmargin.kernels.functions import RBF
 from maxmargin.kernels.gram import VectorGram, gram_block
 from maxmargin.kernels.held import HeldGram
 from maxmargin.problems import DualProblem, dual_objective, kkt_violation
-from maxmargin.selection.chains import between_means
 from maxmargin.selection.formulations import CSvc, Place, Start
+from maxmargin.selection.sides import Sides
 from maxmargin.solvers import Options
 from maxmargin.solvers.held import solve_held
 
@@ -36,6 +34,15 @@ def weights(kind: str, y: np.ndarray) -> np.ndarray:
     return weight
 
 
+FOLD_OF = np.arange(N) % 5  # fold 0 is held out
+
+
+def begun_by(
+    form: CSvc, problem: DualProblem, K: np.ndarray, y: np.ndarray
+) -> Start | None:
+    return form.begin(problem, lambda: Sides(HeldGram(K), y, FOLD_OF), 0)
+
+
 def value(problem: DualProblem, K: np.ndarray, beta: np.ndarray) -> float:
     return dual_objective(problem, beta, K @ beta + problem.linear)
 
@@ -45,7 +52,7 @@ def test_boxes_of_different_size_are_begun_at_zero(kind: str) -> None:
     (K, y), form = kernel_and_labels(), CSvc()
     problem = form.problem(y, weights(kind, y), Place(1e-4))
 
-    assert form.begin(problem, partial(between_means, HeldGram(K), y)) is None
+    assert begun_by(form, problem, K, y) is None
 
 
 @pytest.mark.parametrize("C", [1e-4, 0.003])
@@ -53,10 +60,11 @@ def test_a_small_box_is_begun_with_all_that_fit_into_it(C: float) -> None:
     (K, y), form = kernel_and_labels(), CSvc()
     problem = form.problem(y, weights("plain", y), Place(C))
 
-    begun = form.begin(problem, partial(between_means, HeldGram(K), y))
+    begun = begun_by(form, problem, K, y)
 
     assert begun is not None
     beta = begun.beta
+    assert begun.image == pytest.approx(K @ beta, rel=1e-12)
     assert ((problem.lower <= beta) & (beta <= problem.upper)).all()
     assert abs(beta.sum()) <= 1e-12 * np.abs(beta).sum()
     is_free = (beta != problem.lower) & (beta != problem.upper)
@@ -75,14 +83,14 @@ def test_a_large_box_is_begun_at_zero(C: float) -> None:
     (K, y), form = kernel_and_labels(), CSvc()
     problem = form.problem(y, weights("plain", y), Place(C))
 
-    assert form.begin(problem, partial(between_means, HeldGram(K), y)) is None
+    assert begun_by(form, problem, K, y) is None
 
 
 def test_without_an_intercept_nobody_needs_a_partner() -> None:
     (K, y), form = kernel_and_labels(), CSvc(has_intercept=False)
     problem = form.problem(y, weights("plain", y), Place(1e-4))
 
-    assert form.begin(problem, partial(between_means, HeldGram(K), y)) is None
+    assert begun_by(form, problem, K, y) is None
 
 
 @pytest.mark.parametrize("C", [0.01, 0.3, 10.0, 300.0])
@@ -109,3 +117,24 @@ def test_the_next_start_is_feasible_and_no_worse_than_the_last_solution(
     else:
         assert (size >= C).mean() > 2.0 / 3.0
         assert np.allclose(start.beta, 16.0 * first.beta, rtol=1e-9)
+
+
+@pytest.mark.parametrize("fold", [0, 3])
+@pytest.mark.parametrize("n_bound", [5, N // 2, N])
+def test_sums_over_classes_tell_what_the_bounds_make(fold: int, n_bound: int) -> None:
+    K, y = kernel_and_labels()
+    order = np.argsort(2 * FOLD_OF + (y > 0.0), kind="stable")
+    for index in (np.arange(N), order):
+        sides = Sides(HeldGram(K, index=index), y[index], FOLD_OF[index])
+        beta = np.where(np.arange(N) < n_bound, 0.25 * y[index], 0.0)
+        beta[FOLD_OF[index] == fold] = 0.0
+        own = K[np.ix_(index, index)]
+
+        assert sides.image(beta, fold) == pytest.approx(own @ beta, rel=1e-12)
+        distance, lean = sides.lean()
+        positive = own[:, y[index] > 0.0].mean(axis=1)
+        negative = own[:, y[index] < 0.0].mean(axis=1)
+        assert lean == pytest.approx(positive - negative, rel=1e-9, abs=1e-12)
+        assert distance == pytest.approx(
+            lean[y[index] > 0.0].mean() - lean[y[index] < 0.0].mean(), rel=1e-12
+        )

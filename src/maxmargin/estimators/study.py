@@ -25,7 +25,8 @@ from maxmargin.selection.folds import (
     stratified_folds,
 )
 from maxmargin.selection.formulations import Formulation, Setting
-from maxmargin.selection.lines import Answer, FoldTask, Task
+from maxmargin.selection.lines import Answer
+from maxmargin.selection.plan import FoldTask, Task
 from maxmargin.solvers import Options, Status
 from maxmargin.typing import FloatVector, IntVector
 

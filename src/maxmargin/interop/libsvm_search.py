@@ -43,7 +43,8 @@ from maxmargin.selection.formulations import (
     NuSvr,
     Setting,
 )
-from maxmargin.selection.lines import Answer, FoldEvidence, FoldTask, Task
+from maxmargin.selection.lines import Answer, FoldEvidence
+from maxmargin.selection.plan import FoldTask, Task
 from maxmargin.solvers.gradient import check_finite
 from maxmargin.typing import FloatMatrix, FloatVector, IntVector
 

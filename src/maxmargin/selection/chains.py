@@ -14,23 +14,37 @@ from maxmargin.models.evidence import KernelEvidence, weigh
 from maxmargin.models.machine import Reading, machine_of
 from maxmargin.problems import DualProblem
 from maxmargin.selection.formulations import Formulation, Place, Start
+from maxmargin.selection.sides import Sides
 from maxmargin.selection.sources import Source
 from maxmargin.solvers import Options, solve
 from maxmargin.solvers.gradient import make_point, solution_at, weight_of
 from maxmargin.solvers.held import HeldSolution, solve_held
 from maxmargin.typing import FloatVector, IntVector
 
+Key = tuple[int, int] | None  # two classes; None: all samples
+
+
+class Seat(NamedTuple):
+    """What one machine learns."""
+
+    key: Key
+    fold: int
+    y: FloatVector
+    weight: FloatVector  # 0: held out
+
 
 class Block:
     """The kernel between some samples, made by whoever needs it first."""
 
     def __init__(
-        self, source: Callable[[], Source], rows: IntVector | None, n: int
+        self, source: Callable[[], Source], rows: IntVector | None, fold_of: IntVector
     ) -> None:
-        """Without rows: of all n samples."""
-        self.source, self.rows, self.n = source, rows, n if rows is None else len(rows)
+        """`fold_of` is who holds a sample out; without rows, all samples are meant."""
+        self.source, self.rows = source, rows
+        self.fold_of = fold_of if rows is None else fold_of[rows]
+        self.n = len(self.fold_of)
         self._gram: HeldGram | VectorGram | None = None
-        self._lean: Start | None = None
+        self._sides: Sides | None = None
         self._lock = threading.Lock()
 
     @property
@@ -44,8 +58,8 @@ class Block:
                 self._gram = self.source().block(self.rows)
             return self._gram
 
-    def lean(self, y: FloatVector) -> Start | None:
-        """From the mean of one class to that of the other; y is the same for all folds.
+    def sides(self, y: FloatVector) -> Sides | None:
+        """Sums of K over either class; y is the same for all folds.
 
         None where rows would have to be computed for it.
         """
@@ -53,22 +67,13 @@ class Block:
         if not isinstance(gram, HeldGram):
             return None
         with self._lock:
-            if self._lean is None:
-                self._lean = between_means(gram, y)
-            return self._lean
+            if self._sides is None:
+                self._sides = Sides(gram, y, self.fold_of)
+            return self._sides
 
     def forget(self) -> None:
         """Somebody else may have its memory."""
         self._gram = None
-
-
-def between_means(gram: HeldGram, y: FloatVector) -> Start:
-    """Weights whose sums tell how far each sample is on the positive side."""
-    is_positive = y > 0.0
-    n_positive = int(is_positive.sum())
-    weight = np.where(is_positive, 1 / n_positive, -1 / (len(y) - n_positive))
-    everybody = np.arange(gram.n)
-    return Start(weight, gram.sums(everybody, weight, everybody))
 
 
 class Solved(NamedTuple):
@@ -95,12 +100,10 @@ class Chain:
         form: Formulation,
         options: Options,
         block: Block,
-        y: FloatVector,
-        weight: FloatVector,
+        seat: Seat,
     ) -> None:
-        """Weight 0 is a sample held out."""
         self.form, self.options, self.block = form, options, block
-        self.y, self.weight = y, weight
+        self.fold, self.y, self.weight = seat.fold, seat.y, seat.weight
         self.points: list[_Point] = []
         self.solved: Solved | None = None  # None: there is no solution
 
@@ -123,7 +126,7 @@ class Chain:
         form, options = self.form, self.options
         problem, gram = form.problem(self.y, self.weight, place), self.block.gram()
         if near is None:
-            start = form.begin(problem, partial(self.block.lean, self.y))
+            start = form.begin(problem, partial(self.block.sides, self.y), self.fold)
         else:
             start = form.start(problem, near.start, place.at / near.at)
 

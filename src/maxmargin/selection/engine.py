@@ -16,7 +16,8 @@ from maxmargin.kernels.held import HeldGram
 from maxmargin.kernels.memory import MOST_SPARE, forget_spares, new_square
 from maxmargin.kernels.shared import SharedPairs
 from maxmargin.selection.formulations import Setting
-from maxmargin.selection.lines import Answer, FoldEvidence, FoldTask, Line, Task
+from maxmargin.selection.lines import Answer, FoldEvidence, Line
+from maxmargin.selection.plan import FoldTask, Plan, Task
 from maxmargin.selection.sources import ComputedSource, HeldSource, Source
 from maxmargin.solvers import Options
 from maxmargin.solvers.grow import SQUARE_SHARE
@@ -72,6 +73,7 @@ class Engine:
         else:
             n_bytes = options.cache_bytes // count_cores()
         self.options = replace(options, cache_bytes=n_bytes)
+        self.plan = Plan(self.task, self.is_held)
         self._shared: SharedPairs | None = None
         self.lines: dict[tuple[int, float], Line] = {}
         self.sources: dict[int, Source] = {}
@@ -148,7 +150,7 @@ class Engine:
         key = self.line_of(setting)
         if key not in self.lines:
             source = partial(self._source, setting.kernel)
-            self.lines[key] = Line(self.task, source, self.options, self.is_held)
+            self.lines[key] = Line(self.plan, source, self.options)
         return self.lines[key]
 
     def _source(self, kernel: int) -> Source:

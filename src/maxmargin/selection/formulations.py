@@ -10,6 +10,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from maxmargin._jit import jit
 from maxmargin.data.weights import box_sizes
 from maxmargin.kernels.gram import Gram
 from maxmargin.models.machine import (
@@ -22,6 +23,7 @@ from maxmargin.models.machine import (
 from maxmargin.problems import DualProblem, epsilon_svr, nu_svr, project_start
 from maxmargin.problems.classification import ROUNDING, c_svc, largest_nu, nu_svc
 from maxmargin.problems.dual import snapped
+from maxmargin.selection.sides import Sides
 from maxmargin.solvers import Options, Status
 from maxmargin.solvers.held import HeldSolution
 from maxmargin.typing import BoolVector, FloatVector, IntVector
@@ -30,7 +32,7 @@ MOSTLY = 2.0 / 3.0  # of the support vectors at their bound
 
 ALL_BOUND = 4.0  # times the way that a step along the means would go at most
 
-Lean = Callable[[], "Start | None"]
+Ask = Callable[[], Sides | None]
 Again = Callable[[HeldSolution, Options], HeldSolution]
 
 
@@ -69,7 +71,7 @@ class Formulation(Protocol):
     def problem(self, y: FloatVector, weight: FloatVector, place: Place) -> DualProblem:
         """What is minimised there; weight 0 is a sample held out."""
 
-    def begin(self, problem: DualProblem, lean: Lean) -> Start | None:
+    def begin(self, problem: DualProblem, sides: Ask, fold: int) -> Start | None:
         """A feasible point where there is no solution yet; None: the problem's own."""
 
     def start(self, problem: DualProblem, near: Start, ratio: float) -> Start:
@@ -94,7 +96,7 @@ class _Boxed:
         """Zero is always possible."""
         return True
 
-    def begin(self, problem: DualProblem, lean: Lean) -> Start | None:
+    def begin(self, problem: DualProblem, sides: Ask, fold: int) -> Start | None:
         """At zero."""
         return None
 
@@ -150,7 +152,7 @@ class CSvc(_Boxed):
         box = box_sizes(place.at, weight)
         return c_svc(y, box, has_intercept=self.has_intercept)
 
-    def begin(self, problem: DualProblem, lean: Lean) -> Start | None:
+    def begin(self, problem: DualProblem, sides: Ask, fold: int) -> Start | None:
         """As many at their bound as find a partner, if C is small enough for that.
 
         Those furthest on the wrong side first. Small enough means that from zero, on
@@ -164,16 +166,17 @@ class CSvc(_Boxed):
         total, is_even = n_each * box, bool(np.isin(boxes, (0.0, box)).all())
         if not (self.has_intercept and is_even and 0.0 < total < np.inf):
             return None
-        found = lean()
-        if found is None or found.image is None:
+        found = sides()
+        if found is None:
             return None
-        if total * float(found.beta @ found.image) > ALL_BOUND:
+        distance, lean = found.lean()
+        if total * distance > ALL_BOUND:
             return None
-        up = _lowest(problem.upper > 0.0, found.image, n_each)
-        down = _lowest(problem.lower < 0.0, -found.image, n_each)
+        up = _lowest(problem.upper > 0.0, lean, n_each)
+        down = _lowest(problem.lower < 0.0, -lean, n_each)
         beta = np.zeros(len(boxes))
         beta[up], beta[down] = box, -box
-        return Start(beta, None)
+        return Start(beta, found.image(beta, fold))
 
 
 @dataclass(frozen=True)
@@ -207,7 +210,7 @@ class NuSvc:
         """y is ±1."""
         return nu_svc(y, weight, place.at)
 
-    def begin(self, problem: DualProblem, lean: Lean) -> Start | None:
+    def begin(self, problem: DualProblem, sides: Ask, fold: int) -> Start | None:
         """Where the problem says."""
         return None
 
@@ -245,7 +248,7 @@ class NuSvr:
         """y is what to predict."""
         return nu_svr(y, box_sizes(place.at, weight), place.fixed)
 
-    def begin(self, problem: DualProblem, lean: Lean) -> Start | None:
+    def begin(self, problem: DualProblem, sides: Ask, fold: int) -> Start | None:
         """Where the problem says."""
         return None
 
@@ -275,11 +278,15 @@ def _lowest(is_open: BoolVector, slope: FloatVector, n: int) -> IntVector:
     return own[np.argsort(slope[own], kind="stable")[:n]]
 
 
+@jit
 def _count_at_bound(problem: DualProblem, beta: FloatVector) -> tuple[int, int]:
     """How many of those that are not 0 are at a bound, and how many there are."""
-    at_top = (beta >= problem.upper) & (beta > 0.0)
-    at_bottom = (beta <= problem.lower) & (beta < 0.0)
-    return int((at_top | at_bottom).sum()), int((beta != 0.0).sum())
+    n_bound = n_support = 0
+    for k in range(len(beta)):
+        if beta[k] != 0.0:
+            n_support += 1
+            n_bound += beta[k] >= problem.upper[k] or beta[k] <= problem.lower[k]
+    return n_bound, n_support
 
 
 def _lowest_multiple(problem: DualProblem, point: Start) -> float:

@@ -42,70 +42,76 @@ class _Own(NamedTuple):
 
 
 class _Part(NamedTuple):
-    """Some of the samples held out, and the sums of all machines there."""
+    """Some of the samples held out, unknown to machines."""
 
     table: Table
     place: list[IntVector]  # of each machine: where they are among those held out
-    sums: FloatVector  # one for every column of the table
-
-    @property
-    def is_empty(self) -> bool:
-        return not len(self.sums)
 
 
-class Outside:
-    """The samples that a fold holds out."""
+class Layout:
+    """The samples that a fold holds out, as its machines see them."""
 
     def __init__(
         self,
         outside: IntVector,
-        chains: Sequence[Chain],
+        rows: Sequence[IntVector | None],
         samples: InARow,
         knows_own: bool,
     ) -> None:
-        """`samples` has those of each chain.
+        """`rows`, and in a row `samples`: those of each machine; None is all.
 
         `knows_own` is False where slopes are not known of everybody.
         """
-        self.n, self.chains, self.samples = len(outside), chains, samples
+        self.n, self.samples = len(outside), samples
         order = np.argsort(outside, kind="stable")
-        self.own = [_known(chain, outside, order, knows_own) for chain in chains]
-        parts = np.array_split(order, N_PARTS)
-        self.parts = [self._part(outside, part) for part in parts]
-        self.at, self.coef = 1.0, np.zeros(len(samples.values))
+        self.own = [_known(each, outside, order, knows_own) for each in rows]
+        parts = [self._part(outside, part) for part in np.array_split(order, N_PARTS)]
+        self.parts = [part for part in parts if len(part.table.columns)]
 
     def _part(self, outside: IntVector, order: IntVector) -> _Part:
         place = [order[~np.isin(order, own.place)] for own in self.own]
         columns = [outside[each] for each in place]
         asked, ends = in_a_row(columns), in_a_row([run_ends(each) for each in columns])
-        table = Table(*self.samples, *asked, *ends)
-        return _Part(table, place, np.zeros(len(asked.values)))
+        return _Part(Table(*self.samples, *asked, *ends), place)
+
+
+class Outside:
+    """What the machines of a fold say of the samples that it holds out."""
+
+    def __init__(self, layout: Layout, chains: Sequence[Chain]) -> None:
+        self.layout, self.chains = layout, chains
+        self.sums = [np.zeros(len(part.table.columns)) for part in layout.parts]
+        self.at, self.coef = 1.0, np.zeros(len(layout.samples.values))
 
     def listen(self, source: Callable[[], Source], at: float) -> list[partial[None]]:
         """What is to be done before `decisions`, after all machines were solved."""
-        parts = [part for part in self.parts if not part.is_empty]
+        parts = self.layout.parts
         if not parts:
             return []
         coef = np.concatenate([_coef_of(chain) for chain in self.chains])
-        first = self.samples.first
+        first = self.layout.samples.first
         change, multiple = _changes(first, coef, self.coef, at / self.at)
         self.at, self.coef = at, coef
         if not change.any() and (multiple == 1.0).all():
             return []
-        return [partial(_listen, part, source(), change, multiple) for part in parts]
+        return [
+            partial(_listen, part.table, source(), change, multiple, sums)
+            for part, sums in zip(parts, self.sums, strict=True)
+        ]
 
     def decisions(self) -> FloatMatrix:
         """A row for every sample, a column for every machine; nan: has no solution."""
-        said = np.full((len(self.chains), self.n), np.nan)
+        layout = self.layout
+        said = np.full((len(self.chains), layout.n), np.nan)
         for p, chain in enumerate(self.chains):
             if chain.solved is None:
                 continue
             found, reading, _ = chain.solved
             if found.image is not None:
-                said[p, self.own[p].place] = found.image[self.own[p].row]
-            for part in self.parts:
+                said[p, layout.own[p].place] = found.image[layout.own[p].row]
+            for part, sums in zip(layout.parts, self.sums, strict=True):
                 first = part.table.first_column
-                said[p, part.place[p]] = part.sums[first[p] : first[p + 1]]
+                said[p, part.place[p]] = sums[first[p] : first[p + 1]]
             said[p] = said[p] / reading.margin + reading.intercept
         return said.T
 
@@ -114,11 +120,13 @@ def _coef_of(chain: Chain) -> FloatVector:
     return np.zeros(chain.block.n) if chain.solved is None else chain.solved.coef
 
 
-def _known(chain: Chain, outside: IntVector, order: IntVector, knows_own: bool) -> _Own:
+def _known(
+    rows: IntVector | None, outside: IntVector, order: IntVector, knows_own: bool
+) -> _Own:
     """Who of those held out is among the samples of a machine; `order` sorts them."""
     if not knows_own:
         return _Own(order[:0], order[:0])
-    rows, near = chain.block.rows, outside[order]
+    near = outside[order]
     if rows is None:
         return _Own(order, near)
     row = np.minimum(np.searchsorted(rows, near), len(rows) - 1)
@@ -127,12 +135,15 @@ def _known(chain: Chain, outside: IntVector, order: IntVector, knows_own: bool) 
 
 
 def _listen(
-    part: _Part, source: Source, change: FloatVector, multiple: FloatVector
+    table: Table,
+    source: Source,
+    change: FloatVector,
+    multiple: FloatVector,
+    sums: FloatVector,
 ) -> None:
     """Sums, from those at the last place."""
-    sums, first = part.sums, part.table.first_column
-    sums *= np.repeat(multiple, np.diff(first))
-    source.add(part.table, change, sums)
+    sums *= np.repeat(multiple, np.diff(table.first_column))
+    source.add(table, change, sums)
 
 
 @jit
