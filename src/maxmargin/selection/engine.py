@@ -26,7 +26,8 @@ from maxmargin.typing import FloatMatrix, IntVector
 VALUE_BYTES = 8  # of a float64
 FEW = 2000  # samples: all of K is soon computed
 WIDE = 256  # stored values in a row: then every row of K is dear
-PER_SAMPLE = 6  # two weights, target, variable, sum, decision
+PER_SAMPLE = 8  # row, weight, target, variable, sum, box, two coefficients
+PER_ASKED = 4  # where it is, twice, sum, decision
 MANY = 8  # tasks a thread: then it does not matter who comes last
 
 
@@ -256,4 +257,5 @@ def _fold_bytes(task: Task) -> int:
     """Memory for what machines of folds know of every sample of theirs."""
     n_rivals = task.target.n_classes - 1 if isinstance(task.target, Labels) else 1
     n_values = PER_SAMPLE * len(task.folds[0].weight) * max(n_rivals, 1)
-    return VALUE_BYTES * len(task.folds) * n_values
+    n_asked = sum(_n_machines(task, fold) * len(fold.outside) for fold in task.folds)
+    return VALUE_BYTES * (len(task.folds) * n_values + PER_ASKED * n_asked)
