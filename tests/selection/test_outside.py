@@ -18,7 +18,7 @@ from maxmargin.selection.sources import ComputedSource, HeldSource, Source
 from maxmargin.solvers import Options, Status
 
 N = 260
-WAY = [0.1, 10.0, 1.0, 1000.0, 10.0]  # not always upwards
+WAY = [1e-7, 1e-6, 1e-3, 0.1, 10.0, 1.0, 1000.0, 10.0]  # not always upwards
 
 
 def made_of(

@@ -81,22 +81,20 @@ class Plan:
         return list(combinations(present.tolist(), 2))
 
     def _known(self, pair: Key) -> Key:
-        """The key of a machine whose rows and targets are there."""
+        """The key of a machine, whose rows and targets are there from now on."""
         target = self.task.target
-        is_pair = isinstance(target, Labels) and target.n_classes > 2
-        key = pair if is_pair else None
+        if not isinstance(target, Labels):
+            self.rows[None], self.targets[None] = None, target
+            return None
+        assert pair is not None, "classes are learnt two by two"
+        key = pair if target.n_classes > 2 else None
         if key not in self.rows:
-            rows = None
-            if isinstance(target, Labels):
-                assert pair is not None, "classes are learnt two by two"
-                code = target.code
-                if is_pair:
-                    rows = np.flatnonzero((code == pair[0]) | (code == pair[1]))
-                    code = code[rows]
-                y = np.where(code == pair[0], 1.0, -1.0)
-            else:
-                y = target
-            self.rows[key], self.targets[key] = rows, y
+            code, rows = target.code, None
+            if key is not None:
+                rows = np.flatnonzero((code == pair[0]) | (code == pair[1]))
+                code = code[rows]
+            self.rows[key] = rows
+            self.targets[key] = np.where(code == pair[0], 1.0, -1.0)
         return key
 
 
