@@ -14,12 +14,12 @@ import numpy as np
 
 from maxmargin._jit import jit
 from maxmargin.kernels.held import run_ends
-from maxmargin.problems.classification import ROUNDING
 from maxmargin.selection.chains import Chain
 from maxmargin.selection.sources import Source, Table
 from maxmargin.typing import FloatMatrix, FloatVector, IntVector
 
 N_PARTS = 2  # of the samples held out: so many tasks for threads
+DUST = 1e-14  # of a coefficient: all that scaling it changes
 
 
 class InARow(NamedTuple):
@@ -158,13 +158,13 @@ def _changes(
     for p in range(len(multiple)):
         n_plain = n_scaled = 0
         for k in range(first[p], first[p + 1]):
-            dust = ROUNDING * abs(coef[k])
+            dust = DUST * abs(coef[k])
             n_plain += abs(coef[k] - former[k]) > dust
             n_scaled += not abs(coef[k] - ratio * former[k]) <= dust
         if n_scaled < n_plain:
             multiple[p] = ratio
         for k in range(first[p], first[p + 1]):
             difference = coef[k] - multiple[p] * former[k]
-            if abs(difference) > ROUNDING * abs(coef[k]):
+            if abs(difference) > DUST * abs(coef[k]):
                 change[k] = difference
     return change, multiple
