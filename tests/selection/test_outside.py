@@ -9,6 +9,7 @@ from maxmargin.data.rows import as_rows
 from maxmargin.kernels import RBF
 from maxmargin.kernels.gram import VectorGram, gram_block
 from maxmargin.kernels.held import HeldGram
+from maxmargin.problems import kkt_violation
 from maxmargin.problems.classification import largest_nu
 from maxmargin.selection.chains import Chain
 from maxmargin.selection.formulations import CSvc, Formulation, NuSvc, NuSvr, Place
@@ -75,9 +76,23 @@ def test_decisions_are_kernel_sums_wherever_the_line_has_been(
             outside = line.plan.task.folds[f].outside
             for p, chain in enumerate(line.chains[f]):
                 expected = said_by(chain, K, outside)
-                size = np.abs(expected).max()
-                assert answer.decisions[:, p] == pytest.approx(
-                    expected, rel=1e-9, abs=1e-9 * size
+                assert answer.decisions[:, p] == pytest.approx(expected, abs=1e-8)
+
+
+def test_slopes_stay_exact_on_a_long_way() -> None:
+    line, K = made_of("plain", "sorted", True)
+
+    for at in [1e-13, 1e-9, 1e-5, 0.1, 1000.0]:
+        walk(line, at)
+        for own in line.chains:
+            for chain in own:
+                assert chain.solved is not None
+                rows, coef = chain.block.samples, chain.solved.coef
+                problem = CSvc().problem(chain.y, chain.weight, Place(at))
+                grad = K[np.ix_(rows, rows)] @ coef + problem.linear
+                violation = kkt_violation(problem, coef, grad)
+                assert violation == pytest.approx(
+                    chain.solved.found.violation, abs=1e-8
                 )
 
 

@@ -21,6 +21,9 @@ from maxmargin.solvers.gradient import make_point, solution_at, weight_of
 from maxmargin.solvers.held import HeldSolution, solve_held
 from maxmargin.typing import FloatVector, IntVector
 
+ROUNDING = float(np.finfo(np.float64).eps)
+EXACT = 1e-6  # of tol: if slopes are less so, they are summed up again
+
 Key = tuple[int, int] | None  # two classes; None: all samples
 
 
@@ -89,6 +92,7 @@ class _Point(NamedTuple):
 
     at: float
     start: Start
+    error: float  # of its slopes, at most: rounding grows where they are scaled
     final: Solved | None  # if it is the solution from here on
 
 
@@ -125,10 +129,16 @@ class Chain:
     def _solve(self, place: Place, near: _Point | None) -> Solved:
         form, options = self.form, self.options
         problem, gram = form.problem(self.y, self.weight, place), self.block.gram()
+        error = ROUNDING * float(np.abs(problem.linear).max())
         if near is None:
             start = form.begin(problem, partial(self.block.sides, self.y), self.fold)
         else:
-            start = form.start(problem, near.start, place.at / near.at)
+            ratio = place.at / near.at
+            start = form.start(problem, near.start, ratio)
+            if near.error * ratio <= EXACT * options.tol:
+                error += near.error * ratio
+            else:
+                start = start._replace(image=None)
 
         def again(found: HeldSolution, finer: Options) -> HeldSolution:
             return _solve(problem, gram, finer, Start(found.beta, found.image))
@@ -139,7 +149,8 @@ class Chain:
         solved, final = Solved(found, form.read(found, gram), coef), None
         if form.is_final(problem, found):
             final = solved._replace(found=replace(found, n_iter=0))
-        self.points.append(_Point(place.at, Start(found.beta, found.image), final))
+        start = Start(found.beta, found.image)
+        self.points.append(_Point(place.at, start, error, final))
         return solved
 
     def evidence(self, place: Place, sign: float) -> KernelEvidence:
