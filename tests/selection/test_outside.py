@@ -62,6 +62,16 @@ def said_by(chain: Chain, K: np.ndarray, outside: np.ndarray) -> np.ndarray:
     return said
 
 
+def check_slopes(chain: Chain, K: np.ndarray, at: float) -> None:
+    """The violation is what K itself says."""
+    assert chain.solved is not None
+    rows, coef = chain.block.samples, chain.solved.coef
+    problem = CSvc().problem(chain.y, chain.weight, Place(at))
+    grad = K[np.ix_(rows, rows)] @ coef + problem.linear
+    violation = kkt_violation(problem, coef, grad)
+    assert violation == pytest.approx(chain.solved.found.violation, abs=1e-8)
+
+
 @pytest.mark.parametrize("is_held", [True, False])
 @pytest.mark.parametrize("order", ["sorted", "mixed"])
 @pytest.mark.parametrize("folds", ["plain", "overlapping"])
@@ -86,14 +96,24 @@ def test_slopes_stay_exact_on_a_long_way() -> None:
         walk(line, at)
         for own in line.chains:
             for chain in own:
-                assert chain.solved is not None
-                rows, coef = chain.block.samples, chain.solved.coef
-                problem = CSvc().problem(chain.y, chain.weight, Place(at))
-                grad = K[np.ix_(rows, rows)] @ coef + problem.linear
-                violation = kkt_violation(problem, coef, grad)
-                assert violation == pytest.approx(
-                    chain.solved.found.violation, abs=1e-8
-                )
+                check_slopes(chain, K, at)
+
+
+def test_whoever_comes_back_to_another_place_in_memory_reads_nothing_old() -> None:
+    line, K = made_of("plain", "sorted", True)
+    room = K.copy()
+    sources = [HeldSource(HeldGram(room))]
+    line = Line(line.plan, lambda: sources[-1], Options())
+
+    walk(line, 1.0)
+    line.release()
+    room[:] = 7.0  # somebody else's
+    sources.append(HeldSource(HeldGram(K)))
+    walk(line, 1e-4)  # nothing was solved below: it begins anew
+
+    for own in line.chains:
+        for chain in own:
+            check_slopes(chain, K, 1e-4)
 
 
 def test_a_fold_without_a_solution_says_nothing_until_it_has_one() -> None:

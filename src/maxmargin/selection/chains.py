@@ -75,8 +75,8 @@ class Block:
             return self._sides
 
     def forget(self) -> None:
-        """Somebody else may have its memory."""
-        self._gram = None
+        """Somebody else may have its memory, and write over it."""
+        self._gram = self._sides = None
 
 
 class Solved(NamedTuple):
