@@ -131,7 +131,7 @@ def test_sums_over_classes_tell_what_the_bounds_make(fold: int, n_bound: int) ->
         own = K[np.ix_(index, index)]
 
         assert sides.image(beta, fold) == pytest.approx(own @ beta, rel=1e-12)
-        distance, lean = sides.lean()
+        distance, lean = sides.distance, sides.lean
         positive = own[:, y[index] > 0.0].mean(axis=1)
         negative = own[:, y[index] < 0.0].mean(axis=1)
         assert lean == pytest.approx(positive - negative, rel=1e-9, abs=1e-12)

@@ -169,11 +169,10 @@ class CSvc(_Boxed):
         found = sides()
         if found is None:
             return None
-        distance, lean = found.lean()
-        if total * distance > ALL_BOUND:
+        if total * found.distance > ALL_BOUND:
             return None
-        up = _lowest(problem.upper > 0.0, lean, n_each)
-        down = _lowest(problem.lower < 0.0, -lean, n_each)
+        up = _lowest(problem.upper > 0.0, found.lean, n_each)
+        down = _lowest(problem.lower < 0.0, -found.lean, n_each)
         beta = np.zeros(len(boxes))
         beta[up], beta[down] = box, -box
         return Start(beta, found.image(beta, fold))

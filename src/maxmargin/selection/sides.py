@@ -19,19 +19,17 @@ class Sides:
         is_end[run_ends(gram.part.at) - 1] = True
         part = gram.part._replace(ends=np.flatnonzero(is_end) + 1)
         self.sums = _sum_groups(part, group, 2 * n_folds)
+        self.lean = self._lean()
+        far, near = self.lean[y > 0.0].mean(), self.lean[y <= 0.0].mean()
+        self.distance = float(far - near)  # of the two means, squared
 
-    def lean(self) -> tuple[float, FloatVector]:
-        """How far each sample is on the positive side of the two means.
-
-        With it, the square of the distance between these.
-        """
-        is_positive = self.y > 0.0
-        n_positive = int(is_positive.sum())
+    def _lean(self) -> FloatVector:
+        """How far each sample is on the positive side of the two means."""
+        n_positive = int((self.y > 0.0).sum())
         n_negative = len(self.y) - n_positive
         up, down = self.sums[:, 1::2].sum(axis=1), self.sums[:, ::2].sum(axis=1)
         lean: FloatVector = up / n_positive - down / n_negative
-        distance = lean[is_positive].mean() - lean[~is_positive].mean()
-        return float(distance), lean
+        return lean
 
     def image(self, beta: FloatVector, fold: int) -> FloatVector:
         """K times variables, many of which are at the bound of a box that all share.

@@ -139,7 +139,6 @@ def _begin(
 
 def _go_on(problem: DualProblem, gram: HeldGram, pace: Pace, begun: Begun) -> Ended:
     """Rounds in compiled code, unless too many variables are free."""
-    problem = problem._replace(start=begun.beta)
     rounds = Rounds(gram)
     try:
         ended = rounds.solve(problem, pace, begun)
