@@ -86,7 +86,7 @@ def test_polish_is_feasible_exact_and_never_uphill(case: Case) -> None:
     if block is None:
         pytest.skip("nothing is free")
 
-    better, its_grad = polish(case.problem, block, beta, grad)
+    better = polish(case.problem, block, beta, grad)
 
     problem = case.problem
     K = zoo.matrix_of(case.gram)[np.ix_(problem.row, problem.row)]
@@ -94,10 +94,8 @@ def test_polish_is_feasible_exact_and_never_uphill(case: Case) -> None:
     assert np.all((problem.lower <= better) & (better <= problem.upper))
     for g in range(problem.n_groups):
         inside = problem.group == g
-        assert abs((better - beta)[inside].sum()) <= 1e-9 * scale
-    np.testing.assert_allclose(
-        its_grad, K @ better + problem.linear, atol=1e-9 * scale * np.abs(K).max()
-    )
+        assert abs((better - beta)[inside].sum()) <= 1e-12 * scale
+    its_grad = K @ better + problem.linear
     before = dual_objective(problem, beta, grad)
     noise = 1e-9 * max(1.0, abs(before))
     assert dual_objective(problem, better, its_grad) <= before + noise
@@ -111,7 +109,7 @@ def test_polish_reaches_rounding(name: str) -> None:
     grad = K @ solution.beta + case.problem.linear
     block = free_block(case.problem, case.gram, solution.beta)
 
-    better, _ = polish(case.problem, block, solution.beta, grad)
+    better = polish(case.problem, block, solution.beta, grad)
 
     after = K @ better + case.problem.linear
     assert kkt_violation(case.problem, better, after) <= 1e-12

@@ -84,6 +84,10 @@ class KernelMachine(BaseMachine):
         fitted["intercept_"] = fitted["_intercept_"].copy()
         return fitted
 
+    def _is_balanced(self) -> bool:
+        """Whether dual variables sum to zero, so that the origin of X is free."""
+        return bool(getattr(self, "fit_intercept", True))
+
     def _solve(self, gram: Gram, targets: Any, training: TrainingSet) -> dict[str, Any]:
         raise NotImplementedError
 

@@ -101,4 +101,5 @@ def make_gram(
         check_symmetric(X)
         return MatrixGram(X if training.is_whole else X[np.ix_(kept, kept)])
     rows = as_rows(training.samples)
-    return VectorGram(kernel, rows, n_threads)
+    is_balanced = estimator._is_balanced()
+    return VectorGram(kernel, rows, n_threads, is_balanced=is_balanced)

@@ -82,6 +82,9 @@ class OneClassSVM(OutlierMixin, Unlabelled, OneProblem):
         nu = float(self.nu)
         return lambda weight: one_class(weight, nu), fit_decision
 
+    def _is_balanced(self) -> bool:
+        return False  # the sum is nu, and the origin is what samples are told from
+
     def _solve(self, gram: Gram, targets: Any, training: TrainingSet) -> dict[str, Any]:
         fitted = super()._solve(gram, targets, training)
         if self.probability and "prob_density_marks_" not in fitted:

@@ -90,7 +90,7 @@ def computed_once(gram: Gram) -> Gram:
         return gram
     K = np.empty((gram.n, gram.n))
     gram.kernel.fill(gram.rows, gram.rows, K, (0, 0))
-    return MatrixGram(K, gram.bound())
+    return MatrixGram(K, gram.bound(), gram.shift)
 
 
 def _about_middle(gram: VectorGram) -> tuple[FloatVector, FloatVector] | None:
@@ -228,6 +228,7 @@ class PairGram:
     """K between some of the samples, which others use too."""
 
     n_threads = 1  # pairs are what threads share
+    shift: FloatVector | None = None  # kernels shared by pairs keep their origin
 
     def __init__(
         self,

@@ -16,6 +16,7 @@ from maxmargin.typing import FloatVector, KernelMatrix
 EXACT_FROM = (
     1e4  # times 2e-16: where dot products would spoil the exponent's 12th digit
 )
+FAR_OFF = 16.0  # squared distance of all rows from the origin, in their mean spread
 MILD = 16.0  # mean exponent of a row: float64 then has digits to spare
 Corner: TypeAlias = tuple[int, int]  # first row and column of a tile
 
@@ -140,14 +141,23 @@ def suited_to(kernel: Kernel, rows: Rows) -> Kernel:
     return kernel
 
 
-def centring(kernel: Kernel, rows: Rows) -> FloatVector | None:
+def centring(
+    kernel: Kernel, rows: Rows, is_balanced: bool = False
+) -> FloatVector | None:
     """The vector to subtract from all rows first, or None if little is to be gained.
 
     A distance from dot products loses what the norms have in common; dense rows moved
-    to their middle have the smallest norms.
+    to their middle have the smallest norms. With the linear kernel slopes lose what all
+    rows have in common; there another origin is allowed where `is_balanced`.
     """
-    if not isinstance(kernel, RBF) or not isinstance(rows, DenseRows):
+    if not isinstance(rows, DenseRows) or not len(rows):
         return None
-    if kernel.gamma * float(rows.squared_norms().mean()) <= MILD:
-        return None
-    return rows.middle()
+    if isinstance(kernel, RBF):
+        is_mild = kernel.gamma * float(rows.squared_norms().mean()) <= MILD
+        return None if is_mild else rows.middle()
+    if isinstance(kernel, Linear) and is_balanced:
+        middle = rows.middle()
+        common = float(middle @ middle)
+        spread = float(rows.squared_norms().mean()) - common
+        return middle if common > FAR_OFF * spread else None
+    return None

@@ -10,7 +10,7 @@ from numpy.typing import DTypeLike
 from maxmargin._threads import raise_if_stopped
 from maxmargin.data.rows import DenseRows, Rows, densify_if_better
 from maxmargin.errors import InvalidInput
-from maxmargin.kernels.functions import RBF, Kernel, centring, suited_to
+from maxmargin.kernels.functions import RBF, Kernel, Linear, centring, suited_to
 from maxmargin.kernels.held import HeldRows, copy_of, part_of_kernel
 from maxmargin.kernels.pair_panels import PairPanels
 from maxmargin.kernels.panel_rows import WIDEST, PanelRows, pack_rows
@@ -38,10 +38,13 @@ SingleKernel = SingleRows | PanelRows | PairPanels | HeldRows
 class Gram(Protocol):
     """The kernel between all training rows, computed when asked for.
 
-    Columns are asked for in ascending order, so n of them are all of them.
+    Columns are asked for in ascending order, so n of them are all of them. `shift` is
+    set where K is that of rows about another origin: what to subtract from the kernel
+    between a row and any sample about the old one.
     """
 
     n: int
+    shift: FloatVector | None
 
     def diagonal(self) -> FloatVector:
         """K_ii."""
@@ -89,13 +92,27 @@ def sum_blocks(
 
 
 class VectorGram:
-    """K between vectors: tiles of dot products on a fixed grid, on threads."""
+    """K between vectors: tiles of dot products on a fixed grid, on threads.
 
-    def __init__(self, kernel: Kernel, rows: Rows, n_threads: int = 1) -> None:
+    Where dual variables sum to zero (`is_balanced`), the origin is free: with the
+    linear kernel another one changes nothing but the intercept.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        rows: Rows,
+        n_threads: int = 1,
+        *,
+        is_balanced: bool = False,
+    ) -> None:
         rows = densify_if_better(rows)
-        middle = centring(kernel, rows)
+        middle = centring(kernel, rows, is_balanced)
+        self.shift: FloatVector | None = None
         if middle is not None and isinstance(rows, DenseRows):
             rows = rows.centred_on(middle)
+            if isinstance(kernel, Linear):
+                self.shift = rows.values @ middle
         self.n, self.kernel, self.rows = len(rows), suited_to(kernel, rows), rows
         self.n_threads = n_threads
         self._single: tuple[SingleKernel | None] | None = None
@@ -149,14 +166,21 @@ class VectorGram:
         return SingleRows(kernel, rows.single(middle), norms, self.n_threads)
 
     def take(self, index: IntVector) -> "VectorGram":
-        return VectorGram(self.kernel, self.rows.take(index), n_threads=1)
+        part = VectorGram(self.kernel, self.rows.take(index), n_threads=1)
+        part.shift = None if self.shift is None else self.shift[index]
+        return part
 
 
 class MatrixGram:
     """K given as a square matrix."""
 
-    def __init__(self, K: FloatMatrix, bound: float | None = None) -> None:
-        self.n, self.K, self._bound = len(K), K, bound
+    def __init__(
+        self,
+        K: FloatMatrix,
+        bound: float | None = None,
+        shift: FloatVector | None = None,
+    ) -> None:
+        self.n, self.K, self._bound, self.shift = len(K), K, bound, shift
 
     def diagonal(self) -> FloatVector:
         return self.K.diagonal().astype(np.float64)
@@ -182,7 +206,8 @@ class MatrixGram:
         return None
 
     def take(self, index: IntVector) -> "MatrixGram":
-        return MatrixGram(copy_of(part_of_kernel(self.K, index)), self.bound())
+        shift = None if self.shift is None else self.shift[index]
+        return MatrixGram(copy_of(part_of_kernel(self.K, index)), self.bound(), shift)
 
 
 class RowsGram:
@@ -191,6 +216,8 @@ class RowsGram:
     The function is asked for whole rows: its second argument is always the full
     training set, as scikit-learn does, and small sets are asked for at once.
     """
+
+    shift: FloatVector | None = None
 
     def __init__(
         self,

@@ -80,6 +80,7 @@ class HeldGram:
     """K in memory."""
 
     n_threads = 1  # problems are what threads share
+    shift: FloatVector | None = None
 
     def __init__(
         self,

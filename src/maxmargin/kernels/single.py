@@ -26,6 +26,7 @@ Singles = npt.NDArray[np.float32]
 Side = tuple[Rows, Singles]  # rows, and their own part of the exponent
 
 ROUNDING = 2.0**-24  # relative, of a float32
+LARGEST = 0.1 * float(np.finfo(np.float32).max)  # kernel value that is safe in float32
 LARGEST_EXPONENT = 100.0  # mean of gamma |x|²: beyond, float32 loses too much
 TILE_ROWS = TILE_COLUMNS = 512  # a tile of float32 fits the second-level cache
 WORTH_COPYING = 128  # products in a value: then a copy costs less

@@ -71,7 +71,7 @@ def fit_kernel_model(
     not read), the model can tell probabilities.
     """
     with one_blas_thread():
-        gram = _gram(spec.kernel, training.X, n_threads)
+        gram = _gram(spec, training.X, n_threads)
         try:
             if isinstance(training.target, Labels):
                 return _fit_classes(spec, training, gram, options, n_threads, folds)
@@ -80,9 +80,11 @@ def fit_kernel_model(
             forget_spares()
 
 
-def _gram(kernel: Kernel | None, X: Any, n_threads: int) -> Gram:
-    if kernel is not None:
-        return VectorGram(kernel, sample_rows(X), n_threads)
+def _gram(spec: KernelSpec, X: Any, n_threads: int) -> Gram:
+    if spec.kernel is not None:
+        is_balanced = spec.machine != "one_class"
+        rows = sample_rows(X)
+        return VectorGram(spec.kernel, rows, n_threads, is_balanced=is_balanced)
     check_symmetric(X)
     return MatrixGram(X)
 

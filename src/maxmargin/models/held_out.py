@@ -159,7 +159,7 @@ def _decisions_of_small(
     """Fold after fold on the same rows, which are much the same anyway."""
     machine, diagonal = solved.machine, solved.gram.diagonal()
     full = Ended(machine.solution.beta, machine.image + problem.linear, None)
-    refits = Refits(problem, full, -machine.intercept, diagonal, rows.fill)
+    refits = Refits(problem, full, -machine.gram_intercept, diagonal, rows.fill)
     try:
         return [_decisions_of_next(refits, solved, problem, fold) for fold in folds]
     finally:
@@ -262,7 +262,7 @@ def _decisions_by_weights(
     part = (slice(0, len(support)), machine.coef[support][:, None])
     sums = KernelSum(gram.kernel, gram.rows.take(inside[support]))
     values: FloatVector = sums.of(gram.rows.take(fold), [part], 1)[0][:, 0]
-    return HeldOut(values + machine.intercept, machine.solution.status)
+    return HeldOut(values + machine.gram_intercept, machine.solution.status)
 
 
 def _restricted(problem: DualProblem, is_in: BoolVector) -> DualProblem:

@@ -15,7 +15,9 @@ from maxmargin.solvers.held import HeldSolution
 from maxmargin.typing import FloatVector
 
 MARGIN_SHARE = 0.01  # of the margin of nu-SVC that the violation may be
-REFINEMENT = 1e-3  # by which tol is made finer while it is too coarse for the margin
+REFINEMENT = 0.1  # by which tol is made finer, at least, while it is too coarse for it
+MOST_REFINEMENTS = 8
+NEGLIGIBLE = 0.05  # of the violation: a margin this small, twice, is none
 CANCELLED = 1e-14  # relative: what rounding leaves of a difference that is zero
 
 
@@ -31,11 +33,17 @@ class Machine:
     image: FloatVector  # K @ beta at every training row, as exact as the slopes are
     scale: float = 1.0  # coef is beta times this
     has_vanished: bool = False  # nu-SVC without a margin: the decision means nothing
+    offset: float = 0.0  # what the origin that the Gram matrix has chosen adds
+
+    @property
+    def gram_intercept(self) -> float:
+        """The intercept that goes with sums of the Gram matrix itself."""
+        return self.intercept + self.offset
 
     @property
     def decisions(self) -> FloatVector:
         """The decision value of every training row: no kernel has to be computed."""
-        values: FloatVector = self.scale * self.image + self.intercept
+        values: FloatVector = self.scale * self.image + self.gram_intercept
         return values
 
 
@@ -68,7 +76,7 @@ def fit_decision(
     that is known.
     """
     solution = _solve(problem, gram, options, start, image)
-    return machine_of(problem, solution, read_level(solution), gram.n)
+    return machine_of(problem, solution, read_level(solution), gram.n, gram.shift)
 
 
 def fit_margin(
@@ -89,7 +97,8 @@ def fit_margin(
 
     first = _solve(problem, gram, options, start, image)
     solution = refine_margin(first, again, gram, options)
-    return machine_of(problem, solution, read_margin(solution, gram), gram.n)
+    reading = read_margin(solution, gram)
+    return machine_of(problem, solution, reading, gram.n, gram.shift)
 
 
 def refine_margin(
@@ -98,12 +107,22 @@ def refine_margin(
     gram: Gram,
     options: Options,
 ) -> Found:
-    """Solve nu-SVC again, and finer, while the violation is much of the margin."""
-    while solution.status is Status.CONVERGED:
-        is_fine = solution.violation <= MARGIN_SHARE * abs(_margin(solution))
-        if is_fine or options.tol <= _rounding(gram, solution):
+    """Solve nu-SVC again, and finer, while the violation is much of the margin.
+
+    Where nu is too small for the data the optimal margin is zero (Chang & Lin, Neural
+    Computation 13, 2001), and what is read off any tol is a small part of it.
+    """
+    n_negligible = 0
+    for _ in range(MOST_REFINEMENTS):
+        margin, tol = _margin(solution), REFINEMENT * options.tol
+        n_negligible += margin <= NEGLIGIBLE * solution.violation
+        is_fine = solution.violation <= MARGIN_SHARE * margin
+        is_fine = is_fine or solution.status is not Status.CONVERGED
+        if is_fine or n_negligible > 1 or options.tol <= _rounding(gram, solution):
             break
-        options = replace(options, tol=REFINEMENT * options.tol)
+        if margin > NEGLIGIBLE * solution.violation:
+            tol = min(tol, MARGIN_SHARE * margin)
+        options = replace(options, tol=tol)
         finer = again(solution, options)
         n_iter = solution.n_iter + finer.n_iter
         if finer.status is not Status.CONVERGED:
@@ -150,7 +169,7 @@ def fit_tube(
 ) -> Machine:
     """nu-SVR: the variables above and below a row are added."""
     solution = _solve(problem, gram, options, start, image)
-    return machine_of(problem, solution, read_tube(solution), gram.n)
+    return machine_of(problem, solution, read_tube(solution), gram.n, gram.shift)
 
 
 def read_level(solution: Solution | HeldSolution) -> Reading:
@@ -164,9 +183,13 @@ def read_tube(solution: Solution | HeldSolution) -> Reading:
 
 
 def machine_of(
-    problem: DualProblem, solution: Solution, reading: Reading, n: int
+    problem: DualProblem,
+    solution: Solution,
+    reading: Reading,
+    n: int,
+    shift: FloatVector | None = None,
 ) -> Machine:
-    """The machine that a solution is read as, on n rows of K.
+    """The machine that a solution is read as, on n rows of K; `shift` as in `Gram`.
 
     K @ beta is read off the slopes; rows that no variable stands for are zero.
     """
@@ -174,15 +197,18 @@ def machine_of(
     image = np.zeros(n)
     image[problem.row] = solution.grad - problem.linear
     margin = reading.margin
+    coef = weight_of(problem, solution.beta, n) / margin
+    offset = 0.0 if shift is None else float(coef @ shift)
     return Machine(
-        coef=weight_of(problem, solution.beta, n) / margin,
-        intercept=reading.intercept,
+        coef=coef,
+        intercept=reading.intercept - offset,
         objective=solution.objective / margin**2,
         gap=solution.gap / margin**2,
         solution=solution,
         image=image,
         scale=1.0 / margin,
         has_vanished=reading.has_vanished,
+        offset=offset,
     )
 
 

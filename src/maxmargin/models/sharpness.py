@@ -76,13 +76,14 @@ def held_out_of_all(
 
 def _decisions(gram: Gram, pairs: PairMachines, rows: IntVector) -> FloatMatrix:
     parts = class_parts(pairs.dual_coef, pairs.n_support)
+    intercept = np.array([machine.gram_intercept for machine in pairs.machines])
     step = max(1, BLOCK_ENTRIES // max(1, len(pairs.support)))
     blocks = []
     for first in range(0, len(rows), step):
         raise_if_stopped()
         K = gram_block(gram, rows[first : first + step], pairs.support)
         sums = [K[:, where] @ coef for where, coef in parts]
-        blocks.append(pair_decisions(sums, pairs.intercept))
+        blocks.append(pair_decisions(sums, intercept))
     return np.concatenate(blocks)
 
 

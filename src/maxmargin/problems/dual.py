@@ -17,6 +17,7 @@ from maxmargin.typing import BoolVector, FloatVector, IntVector
 NO_GROUP = -1  # a variable that no equality binds: machines without intercept
 DUST = 1e-12  # of its bound: a variable no further away is there up to rounding
 SAME_SUM = 1e-13  # relative: sums no further apart are equal up to rounding
+SUM_ROUNDING = 1e-10  # of sum |beta|: what a million additions may leave of a zero
 BISECTIONS = 200  # halvings that bring a shift below the spacing of float64
 
 
@@ -39,6 +40,10 @@ class DualProblem(NamedTuple):
     def is_free_of_equalities(self) -> bool:
         return self.n_groups == 0
 
+    def starting_at(self, beta: FloatVector) -> "DualProblem":
+        """The same problem from another point; its group sums stay what they are."""
+        return self._replace(start=restored(self, beta))
+
 
 def slopes(
     problem: DualProblem, beta: FloatVector, grad: FloatVector
@@ -60,8 +65,10 @@ def kkt_violation(problem: DualProblem, beta: FloatVector, grad: FloatVector) ->
 
     With equalities, max over {β > lower} of the left derivative minus min over
     {β < upper} of the right one, in the worst group; without, the largest projected
-    gradient.
+    gradient. Infinite where β itself is not feasible.
     """
+    if not is_feasible(problem, beta):
+        return np.inf
     lowest, highest, _, _ = _extremes(problem, beta, grad)
     if problem.group[0] == NO_GROUP:
         return max(highest[0], -lowest[0], 0.0)
@@ -69,6 +76,39 @@ def kkt_violation(problem: DualProblem, beta: FloatVector, grad: FloatVector) ->
     for g in range(len(lowest)):
         violation = max(violation, highest[g] - lowest[g])
     return violation
+
+
+@jit
+def is_feasible(problem: DualProblem, beta: FloatVector) -> bool:
+    """Whether beta is in its box, and group sums are what they were, up to rounding."""
+    lower, upper = problem.lower, problem.upper
+    for k in range(len(beta)):
+        if not lower[k] <= beta[k] <= upper[k]:  # and NaN is nowhere
+            return False
+    residual, size = sum_residuals(problem, beta)
+    worst = 0.0
+    for g in range(len(residual)):
+        worst = max(worst, abs(residual[g]) - SUM_ROUNDING * size[g])
+    return worst <= 0.0
+
+
+@jit
+def sum_residuals(
+    problem: DualProblem, beta: FloatVector
+) -> tuple[FloatVector, FloatVector]:
+    """Of each group: its sum of beta less what it has to be, and its sum of |beta|.
+
+    Differences are summed, so that equal terms leave nothing behind.
+    """
+    group, start = problem.group, problem.start
+    n_groups = group.max() + 1
+    residual, size = np.zeros(n_groups), np.zeros(n_groups)
+    if n_groups == 0:
+        return residual, size
+    for k in range(len(beta)):
+        residual[group[k]] += beta[k] - start[k]
+        size[group[k]] += max(abs(beta[k]), abs(start[k]))
+    return residual, size
 
 
 @jit
@@ -177,12 +217,16 @@ def dual_gap(
 ) -> float:
     """Primal minus dual objective at these multipliers; zero at the optimum only.
 
-    What the variables spend, less the least that each could spend by itself. An
-    infinite box makes the primal infinite as soon as a margin is missed by more than
-    `slack`; smaller misses there are counted as none.
+    What the variables spend, less the least that each could spend by itself. A sum that
+    is not what it has to be is charged at its multiplier: only a feasible point has a
+    small gap. An infinite box makes the primal infinite as soon as a margin is missed
+    by more than `slack`; smaller misses there are counted as none.
     """
     kink, lower, upper = problem.kink, problem.lower, problem.upper
     group, total = problem.group, 0.0
+    residual, _ = sum_residuals(problem, beta)
+    for g in range(len(levels)):
+        total += abs(levels[g] * residual[g])
     for k in range(len(beta)):
         slope = grad[k]
         if len(levels):
@@ -201,6 +245,35 @@ def _least(slope: float, reach: float, slack: float) -> float:
     """
     limit = -slack if reach == np.inf else 0.0
     return slope * reach if slope < limit and reach > 0.0 else 0.0
+
+
+def restored(problem: DualProblem, beta: FloatVector) -> FloatVector:
+    """beta in its box with the group sums it has to have; beta itself where it is.
+
+    What is missing goes to the free variable that has most room, so that variables at a
+    bound stay there; where none has enough, to all of them. Not a number: the start.
+    """
+    if not np.isfinite(beta).all():
+        return problem.start.copy()
+    near = snapped_to_box(problem, beta)
+    residual, size = sum_residuals(problem, near)
+    for g in np.flatnonzero(np.abs(residual) > SAME_SUM * size):
+        inside = problem.group == g
+        room = np.minimum(near - problem.lower, problem.upper - near)
+        room[~(inside & is_interior(problem, near))] = 0.0
+        widest = int(room.argmax())
+        if room[widest] > 2.0 * abs(residual[g]):
+            near = near.copy() if near is beta else near
+            near[widest] -= residual[g]
+        else:
+            return project_start(problem, near)
+    return near
+
+
+def snapped_to_box(problem: DualProblem, beta: FloatVector) -> FloatVector:
+    """beta itself where it is in its box, and else the nearest point there."""
+    near = np.clip(beta, problem.lower, problem.upper)
+    return beta if np.array_equal(near, beta) else near
 
 
 def project_start(problem: DualProblem, beta: FloatVector) -> FloatVector:

@@ -17,6 +17,7 @@ from maxmargin.solvers.pairs import (
     CONVERGED,
     NEEDS_ROW,
     OUT_OF_MOVES,
+    STALLED,
     obtain_row,
     pair_epoch,
     stop_above,
@@ -56,6 +57,8 @@ def coordinate_epoch(
         if slot == NOBODY:
             return NEEDS_ROW, made, violation, k
         step = move_one(work, k, max(work.diagonal[k], work.min_curvature))
+        if step == 0.0 or not np.isfinite(violation):
+            return STALLED, made, violation, NOBODY
         add_row(work.grad, cache.rows[slot], step)
     return OUT_OF_MOVES, max_moves, violation, NOBODY
 

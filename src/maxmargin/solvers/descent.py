@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from maxmargin._threads import raise_if_stopped
+from maxmargin.kernels import single
 from maxmargin.kernels.gram import Gram
 from maxmargin.problems.dual import DualProblem
 from maxmargin.solvers.coordinates import epoch_of
@@ -23,7 +24,7 @@ from maxmargin.solvers.gradient import (
     solution_at,
 )
 from maxmargin.solvers.pace import Pace
-from maxmargin.solvers.pairs import CONVERGED, NEEDS_ROW
+from maxmargin.solvers.pairs import CONVERGED, NEEDS_ROW, STALLED
 from maxmargin.solvers.polish import free_block, polish
 from maxmargin.solvers.result import Options, Solution, Status, WorkingSet
 from maxmargin.solvers.rows_at_hand import RowsAtHand
@@ -92,7 +93,7 @@ class _Descent:
     ) -> None:
         self.problem, self.gram, self.options, self.pace = problem, gram, options, pace
         n = len(problem.linear)
-        self.n_settles = 0
+        self.n_settles, self.n_iter_at_settle = 0, -1
         self.check_every = min(n, CHECK_EVERY)
         self.next_check = pace.n_iter + self.check_every
         self.moves_between_leaps = LEAP_AFTER * n
@@ -102,7 +103,7 @@ class _Descent:
         self.diagonal = gram.diagonal()
         check_finite(self.diagonal)
         self.bound = gram.bound()
-        self.exact = RunningGradient(problem, gram)
+        self.exact = RunningGradient(problem, gram, options.tol)
         self.rows = RowsAtHand(gram, problem.row, options.cache_bytes)
         self.active = np.arange(n)
         self.point: Point = self.exact.at(problem.start)
@@ -122,7 +123,7 @@ class _Descent:
     def _descend(self) -> Status:
         while True:
             why, violation = self._slice(self.options.tol)
-            if why == CONVERGED:
+            if why in (CONVERGED, STALLED):
                 ended = self._settle()
             elif (limit := self.pace.limit()) is not None:
                 ended = self._give_up(limit)
@@ -149,6 +150,7 @@ class _Descent:
             )
             left -= made
             self.pace.note(made, time.monotonic() - began)
+            self.pace.note_violation(violation)
             self._report(violation)
             if why != NEEDS_ROW or self.pace.is_late():
                 return why, violation
@@ -201,7 +203,7 @@ class _Descent:
         if self.rows.dtype == np.float64:
             return
         rounding = ROUNDING_32 * self.bound * float(np.linalg.norm(self._beta()))
-        too_large = self.bound > 0.1 * float(np.finfo(np.float32).max)
+        too_large = not self.bound <= single.LARGEST
         if rounding > self.options.tol / 3.0 or too_large:
             self._use_double()
 
@@ -219,15 +221,19 @@ class _Descent:
 
     def _settle(self) -> Status | None:
         """Converged on what is at hand: look at all variables, in float64."""
+        has_moved = self.pace.n_iter > self.n_iter_at_settle
+        self.n_iter_at_settle = self.pace.n_iter
         self._refresh()
         violation = self.point.violation
         if violation <= self.options.tol:
             return Status.CONVERGED
         self.n_settles += 1
-        floor = self._rounding_floor(self.point.beta)
-        if violation <= floor or self.n_settles > MAX_SETTLES:
+        is_double = self.rows.dtype == np.float64
+        if violation <= self._rounding_floor(self.point.beta):
             return Status.PRECISION_LIMIT
-        if self.n_settles == MAX_SINGLE_SETTLES and self.rows.dtype != np.float64:
+        if is_double and (self.n_settles > MAX_SETTLES or not has_moved):
+            return Status.PRECISION_LIMIT
+        if not is_double and (self.n_settles >= MAX_SINGLE_SETTLES or not has_moved):
             self._use_double()
         return None
 
@@ -258,8 +264,8 @@ class _Descent:
         block = free_block(self.problem, self.gram, self.point.beta)
         if block is None:
             return 0
-        beta, grad = polish(self.problem, block, self.point.beta, self.point.grad)
-        better = self.exact.known(beta, grad)
+        beta = polish(self.problem, block, self.point.beta, self.point.grad)
+        better = self.exact.at(beta)
         if better.objective <= self.point.objective:
             self._load(better)
         return len(block.variables)

@@ -69,7 +69,7 @@ class Leaps:
         slope = work.grad[free] + work.rise[free]
         gain = -float(change @ (slope + 0.5 * (K @ change)))
         self.effort, self.share_met = 0.0, n_met / len(free)
-        if gain <= 0.0:  # K between these is too close to singular for float32
+        if not gain > 0.0:  # K between these is too close to singular for float32
             self.share_met = np.inf
             return np.zeros(len(free))
         work.gained[0] += gain
@@ -259,17 +259,24 @@ def _leave_behind(
 
 
 def _balanced(way: _Way, first: FloatVector) -> FloatVector:
-    """Sums as they were: rounding goes to whoever has most room."""
-    beta = way.beta
+    """Sums as they were: rounding goes to the variable with most room.
+
+    Where it is more than that has room for, the system was too close to singular, and
+    nothing moves.
+    """
+    beta = np.clip(way.beta, way.lower, way.upper)
     room = np.where(
         way.is_free, np.minimum(way.upper - beta, beta - way.lower), -np.inf
     )
     for own in way.members.T > 0.0:
-        inside = np.where(own, room, -np.inf)
-        k = int(inside.argmax())
-        if inside[k] > 0.0:
-            beta[k] -= float(np.sum(beta[own] - first[own]))
-    return np.clip(beta, way.lower, way.upper)
+        if not own.any():
+            continue
+        drift = float(np.sum(beta[own] - first[own]))
+        widest = int(np.where(own, room, -np.inf).argmax())
+        if drift != 0.0 and not room[widest] > abs(drift):
+            return first
+        beta[widest] -= drift
+    return beta
 
 
 @jit

@@ -3,7 +3,9 @@
 While some variables are shrunk away, or rows are kept in float32, the gradient at hand
 is partial or rounded. This one is neither. It remembers the last point it summed: a
 variable that rests at its bound since then costs nothing, which is what LIBSVM's
-G_bar is for, and only rows of variables that moved are computed.
+G_bar is for, and only rows of variables that moved are computed. The sum starts again
+from zero before its own rounding could be seen. And the point is feasible: rounding in
+the group sums is taken back before the gradient is computed.
 """
 
 from typing import NamedTuple
@@ -18,9 +20,13 @@ from maxmargin.problems.dual import (
     dual_objective,
     group_levels,
     kkt_violation,
+    restored,
 )
 from maxmargin.solvers.result import Solution, Status
 from maxmargin.typing import FloatVector
+
+EPSILON = float(np.finfo(np.float64).eps)
+VISIBLE = 0.01  # of tol: rounding that a running sum may have gathered
 
 
 class Point(NamedTuple):
@@ -30,6 +36,22 @@ class Point(NamedTuple):
     grad: FloatVector
     violation: float
     objective: float
+
+
+class Reached(NamedTuple):
+    """Where the rounds ended; without a status, somebody else must go on."""
+
+    beta: FloatVector
+    grad: FloatVector
+    violation: float  # in float64, if there is a status
+    status: Status | None
+    cache_hits: int
+    cache_misses: int
+
+    def point(self, problem: DualProblem) -> Point:
+        """The same with its objective."""
+        objective = dual_objective(problem, self.beta, self.grad)
+        return Point(self.beta, self.grad, self.violation, objective)
 
 
 def make_point(problem: DualProblem, beta: FloatVector, grad: FloatVector) -> Point:
@@ -69,35 +91,43 @@ def solution_at(
 class RunningGradient:
     """The gradient at any point, cheapest near the last point asked for."""
 
-    def __init__(self, problem: DualProblem, gram: Gram) -> None:
+    def __init__(self, problem: DualProblem, gram: Gram, tol: float) -> None:
         self.problem, self.gram = problem, gram
-        self.weight: FloatVector = np.zeros(gram.n)  # beta summed per Gram row
-        self.image = np.zeros(gram.n)  # K @ weight
+        self.resolution = VISIBLE * tol
+        self.largest = float(np.abs(gram.diagonal()).max())
+        self._forget()
+
+    def _forget(self) -> None:
+        self.weight: FloatVector = np.zeros(self.gram.n)  # beta summed per Gram row
+        self.image = np.zeros(self.gram.n)  # K @ weight
+        self.n_moved = 0.0  # sum of all changes so far, in absolute value
 
     def at(self, beta: FloatVector) -> Point:
-        """The point with these variables."""
-        weight = self._weight(beta)
-        changed = np.flatnonzero(weight != self.weight)
-        if len(changed) >= np.count_nonzero(weight):
-            self.weight, self.image = np.zeros(self.gram.n), np.zeros(self.gram.n)
-            changed = np.flatnonzero(weight)
+        """The feasible point with these variables, up to rounding in their sums."""
+        beta = restored(self.problem, beta)
+        weight = weight_of(self.problem, beta, self.gram.n)
+        if self._is_fresh_sum_better(weight):
+            self._forget()
+        change = weight - self.weight
+        changed = np.flatnonzero(change)
         everything = np.arange(self.gram.n)
-        change = (weight - self.weight)[changed]
-        self.image = self.image + self.gram.sums(changed, change, everything)
+        with np.errstate(over="ignore", invalid="ignore"):
+            self.image = self.image + self.gram.sums(
+                changed, change[changed], everything
+            )
         self.weight = weight
+        self.n_moved += float(np.abs(change).sum())
         grad: FloatVector = self.image[self.problem.row] + self.problem.linear
         check_finite(grad)
         return make_point(self.problem, beta, grad)
 
-    def known(self, beta: FloatVector, grad: FloatVector) -> Point:
-        """The point with these variables, whose float64 gradient is known already."""
-        self.weight = self._weight(beta)
-        self.image = np.empty(self.gram.n)
-        self.image[self.problem.row] = grad - self.problem.linear
-        return make_point(self.problem, beta, grad)
-
-    def _weight(self, beta: FloatVector) -> FloatVector:
-        return weight_of(self.problem, beta, self.gram.n)
+    def _is_fresh_sum_better(self, weight: FloatVector) -> bool:
+        """Whether that has fewer terms, or what was summed so far has left its mark."""
+        change = weight != self.weight
+        if np.count_nonzero(change) >= np.count_nonzero(weight):
+            return True
+        rounding = EPSILON * self.largest * self.n_moved
+        return rounding > self.resolution and self.n_moved > float(np.abs(weight).sum())
 
 
 def weight_of(problem: DualProblem, beta: FloatVector, n: int) -> FloatVector:
@@ -106,10 +136,11 @@ def weight_of(problem: DualProblem, beta: FloatVector, n: int) -> FloatVector:
 
 
 def check_finite(values: FloatVector) -> None:
-    """Stop before a loop would chase NaN or infinity."""
+    """Refuse kernel values, or sums of them, that float64 cannot hold."""
     if not np.isfinite(values).all():
         raise InvalidInput(
             "The dual coefficients or intercepts are not finite. The input data may "
-            "contain large values and need to be preprocessed: kernel values "
-            "overflowed; scale the features or lower gamma, coef0 or degree."
+            "contain large values and need to be preprocessed: kernel values, or their "
+            "products with C, exceed what float64 can hold; scale the features or "
+            "lower gamma, coef0, degree or C."
         )

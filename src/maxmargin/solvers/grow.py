@@ -13,7 +13,6 @@ computed afresh in float64, and the rounds go on from there until they agree.
 
 import time
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 
@@ -28,6 +27,7 @@ from maxmargin.kernels.sums import add_rows
 from maxmargin.problems.dual import (
     DualProblem,
     dual_objective,
+    is_feasible,
     is_interior,
     kkt_violation,
     slopes,
@@ -35,9 +35,9 @@ from maxmargin.problems.dual import (
 from maxmargin.solvers.coordinates import epoch_of
 from maxmargin.solvers.free_set import Leaps
 from maxmargin.solvers.front import Front
-from maxmargin.solvers.gradient import Point, RunningGradient, weight_of
+from maxmargin.solvers.gradient import Reached, RunningGradient, weight_of
 from maxmargin.solvers.pace import Pace
-from maxmargin.solvers.pairs import CONVERGED
+from maxmargin.solvers.pairs import OUT_OF_MOVES
 from maxmargin.solvers.result import Options, Status, WorkingSet
 from maxmargin.solvers.rounds import (
     INNER,
@@ -65,26 +65,11 @@ SQUARE_SHARE = 0.35  # of the memory, for the working set's own square
 LARGER_SHARE = 0.85  # where no rows are kept
 NEAR = 10.0  # times tol: slopes that have drifted are computed afresh, here
 DRIFT = 1.0  # times tol, of an error that adds up at random
+MOST_IDLE = 8  # rounds and corrections without a move
 MOST_SETTLES = 4  # float64 corrections, after which float32 is not enough
 EXPONENTIAL = 20  # what it costs, in products
 CHEAP = 1e7  # products: a millisecond
 EXACT_SHARE = 0.5  # of the variables in doubt: then all of them are computed afresh
-
-
-class Reached(NamedTuple):
-    """Where the rounds ended; without a status, somebody else must go on."""
-
-    beta: FloatVector
-    grad: FloatVector
-    violation: float  # in float64, if there is a status
-    status: Status | None
-    cache_hits: int
-    cache_misses: int
-
-    def point(self, problem: DualProblem) -> Point:
-        """The same with its objective."""
-        objective = dual_objective(problem, self.beta, self.grad)
-        return Point(self.beta, self.grad, self.violation, objective)
 
 
 def grow(
@@ -122,7 +107,7 @@ class Growth:
         n_threads = getattr(gram, "n_threads", 1)
         self.arena = Arena(gram, n_bytes, n_threads)
         self.diagonal, self.bound = gram.diagonal(), gram.bound()
-        self.exact = RunningGradient(problem, gram)
+        self.exact = RunningGradient(problem, gram, options.tol)
         self.beta = problem.start.copy()
         self.image = np.zeros(gram.n)
         self.exact_beta = np.zeros(n)
@@ -139,7 +124,7 @@ class Growth:
         if self.panels is not None:
             self.crew = make_crew(n, self.square.values)
         self.n_new = int(np.clip(n // NEW_SHARE, FEWEST_NEW, MOST_FIRST))
-        self.n_settles = 0
+        self.n_settles = self.n_idle = self.n_iter_before = 0
         self.epoch = epoch_of(problem)
         self.leaps = Leaps(not problem.is_free_of_equalities, pace.is_stopped)
         self._is_second = options.working_set is WorkingSet.SECOND_ORDER
@@ -166,13 +151,22 @@ class Growth:
         return grad
 
     def run(self) -> Reached:
-        """Rounds until the float64 slopes agree, a limit is met, or memory is short."""
+        """Rounds until the float64 slopes agree, a limit is met, or memory is short.
+
+        Rounds without a move say that float32 values are of no more use.
+        """
         if self.panels is not None and self.pace.limit() is None:
             self._make_rounds(self.grad, self.panels)
         while True:
             grad = self.grad
             right, left = slopes(self.problem, self.beta, grad)
             front = Front(self.problem, right, left)
+            self.pace.note_violation(front.violation)
+            if self._has_come_to_rest(front.violation):
+                return self._reached(front.violation, None)
+            if self._needs_exact_slopes(front):
+                self._compute_all()
+                continue
             if front.violation <= self.options.tol:
                 violation = self._settle(front, grad, right, left)
                 if violation <= self.options.tol:
@@ -180,22 +174,41 @@ class Growth:
                 if self.n_settles > MOST_SETTLES:
                     return self._reached(violation, None)
                 continue
-            if front.violation <= NEAR * self.options.tol and self._is_drifting():
-                self._compute_all()
-                continue
             limit = self.pace.limit()
             if limit is not None:
                 violation = self._compute_all()
                 is_there = violation <= self.options.tol
                 return self._reached(violation, Status.CONVERGED if is_there else limit)
-            if self.panels is not None:
-                self._make_rounds(grad, self.panels)
-                continue
-            if not self._renew(front, right, left):
+            if not self._has_made_round(front, grad, right, left):
                 return self._reached(front.violation, None)
-            work = self._gather(grad)
-            self._move_members(work, front.violation)
-            self._spread(work)
+
+    def _has_made_round(
+        self, front: Front, grad: FloatVector, right: FloatVector, left: FloatVector
+    ) -> bool:
+        """Take in the worst, move, update the gradient; False: memory is short."""
+        if self.panels is not None:
+            self._make_rounds(grad, self.panels)
+            return True
+        if not self._renew(front, right, left):
+            return False
+        work = self._gather(grad)
+        self._move_members(work, front.violation)
+        self._spread(work)
+        return True
+
+    def _has_come_to_rest(self, violation: float) -> bool:
+        """Whether rounds and corrections follow each other without a move."""
+        is_idle = self.pace.n_iter == self.n_iter_before
+        self.n_idle = self.n_idle + 1 if is_idle else 0
+        self.n_iter_before = self.pace.n_iter
+        return self.n_idle > MOST_IDLE or not np.isfinite(violation)
+
+    def _needs_exact_slopes(self, front: Front) -> bool:
+        """Whether sums have drifted, or slopes have where it begins to matter."""
+        tol = self.options.tol
+        if tol < front.violation <= NEAR * tol and self._is_drifting():
+            return True
+        return not is_feasible(self.problem, self.beta)
 
     def _reached(self, violation: float, status: Status | None) -> Reached:
         counts = self.arena.n_hits, self.arena.n_computed
@@ -293,7 +306,9 @@ class Growth:
             )
             self.pace.note(made, time.monotonic() - began)
             self._report(violation, work)
-            if why == CONVERGED or self.pace.limit() is not None:
+            if self.is_whole:
+                self.pace.note_violation(violation)
+            if why != OUT_OF_MOVES or self.pace.limit() is not None:
                 return
             until_look -= made
             if until_look == 0:
@@ -376,7 +391,7 @@ class Growth:
         return typical > DRIFT * self.options.tol
 
     def _compute_all(self) -> float:
-        point = self.exact.at(self.beta.copy())
+        point = self.exact.at(self.beta)
+        self.beta, self.exact_beta = point.beta.copy(), point.beta.copy()
         self.image = self.exact.image.copy()
-        self.exact_beta = self.beta.copy()
         return point.violation

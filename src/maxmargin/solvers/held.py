@@ -86,8 +86,8 @@ def solve_held(
             evidence = begun.violation, Status.CONVERGED, pace.n_iter
             return HeldSolution(begun.beta, begun.image, begun.level, *evidence)
         ended = _go_on(problem, gram, pace, begun)
-    if ended.status is None:
-        start = problem._replace(start=ended.beta)
+    if not _is_certified(problem, ended, options.tol):
+        start = problem.starting_at(ended.beta)
         found = solve_smo(start, gram, options, pace)
         grad = _image(problem, gram, found.beta)[problem.row] + problem.linear
         ended = Ended(found.beta, grad, found.status)
@@ -101,6 +101,13 @@ def solve_held(
         objective = dual_objective(problem, beta, grad)
         pace.report(violation, objective, len(beta), is_last=True)
     return HeldSolution(beta, image, level, violation, status, pace.n_iter)
+
+
+def _is_certified(problem: DualProblem, ended: Ended, tol: float) -> bool:
+    """Whether a solver ended, and where it says converged, is."""
+    if ended.status is not Status.CONVERGED:
+        return ended.status is not None
+    return kkt_violation(problem, ended.beta, ended.grad) <= tol
 
 
 def _image(problem: DualProblem, gram: HeldGram, beta: FloatVector) -> FloatVector:
@@ -146,7 +153,7 @@ def _go_on(problem: DualProblem, gram: HeldGram, pace: Pace, begun: Begun) -> En
         rounds.leave()
     if ended.status is not None:
         return ended
-    start = problem._replace(start=ended.beta)
+    start = problem.starting_at(ended.beta)
     return _solve_by_growing(start, gram, pace, ended.grad - problem.linear)
 
 
@@ -194,6 +201,7 @@ class Rounds:
             how = tol, INNER_TOL * tol, most, is_second, leaps.is_bound
             made, violation = rounds_until(work, crew, self.values, no_source(), how)
             pace.n_iter += made
+            pace.note_violation(violation)
             if violation <= tol:
                 return Status.CONVERGED
             n_vain = 0 if violation < least else n_vain + 1

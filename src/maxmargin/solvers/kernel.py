@@ -7,11 +7,12 @@ does, in float64.
 
 import numpy as np
 
+from maxmargin.kernels import single
 from maxmargin.kernels.gram import Gram, RowsGram
 from maxmargin.problems.dual import DualProblem
 from maxmargin.solvers.descent import solve_smo
-from maxmargin.solvers.gradient import solution_at
-from maxmargin.solvers.grow import Reached, grow
+from maxmargin.solvers.gradient import Reached, solution_at
+from maxmargin.solvers.grow import grow
 from maxmargin.solvers.pace import Pace
 from maxmargin.solvers.result import Options, Solution
 from maxmargin.solvers.small import solve_tiny
@@ -38,12 +39,12 @@ def solve(
         if ending.has_converged:
             return ending.solution(pace.n_iter)
         if np.isfinite(ending.violation):
-            problem, image = problem._replace(start=ending.beta), None
+            problem, image = problem.starting_at(ending.beta), None
     if not _can_grow(problem, gram, options):
         return solve_smo(problem, gram, options, pace)
     reached = grow(problem, gram, options, pace, image)
     if reached.status is None:
-        return solve_smo(problem._replace(start=reached.beta), gram, options, pace)
+        return solve_smo(problem.starting_at(reached.beta), gram, options, pace)
     return _solution(problem, reached, pace)
 
 
@@ -51,6 +52,8 @@ def _can_grow(problem: DualProblem, gram: Gram, options: Options) -> bool:
     if options.method == "smo":
         return False
     if isinstance(gram, RowsGram):  # a function that only knows whole rows
+        return False
+    if not gram.bound() <= single.LARGEST:
         return False
     return options.method == "grow" or gram.n >= MANY
 

@@ -1,19 +1,33 @@
-"""How many moves may compiled code make before Python looks up?"""
+"""How many moves may compiled code make before Python looks up, and when is it over?
 
-from maxmargin.solvers.result import Options
+Without `max_iter`, a fit ends when it makes no headway: after as many moves as brought
+the violation down to a hundred times its present best, times a hundred. What converges
+at any steady rate never meets this limit, whatever its rate is; what has come to a
+standstill does, soon after it has.
+"""
+
+import math
+
+from maxmargin.solvers.result import Options, Status
 from maxmargin.solvers.watch import Watch
 
 SLICE_SECONDS = 0.03  # how long compiled code may keep Ctrl-C waiting
 FIRST_SLICE = 256  # moves, before their speed is known
-MIN_MAX_ITER = 10_000_000  # moves
+FEWEST_MOVES = 100_000  # that every fit may make
+MOVES_PER_VARIABLE = 200  # or so many, if that is more
+PATIENCE = 100  # times the moves made until the violation was DECADES larger
+DECADES = 2
+NO_LIMIT = 1 << 60
 
 
 class Pace(Watch):
     """A watch that counts moves, and knows how fast they are."""
 
     def __init__(self, options: Options, n: int) -> None:
-        super().__init__(options, max(MIN_MAX_ITER, 100 * n))
+        super().__init__(options, NO_LIMIT)
         self.per_slice = FIRST_SLICE
+        self.fewest = max(FEWEST_MOVES, MOVES_PER_VARIABLE * n)
+        self.reached: dict[int, int] = {}  # decade of the violation: moves until then
 
     def moves(self, most: int | None = None) -> int:
         """How many the next slice may make."""
@@ -27,3 +41,19 @@ class Pace(Watch):
         self.n_iter += made
         if made >= FIRST_SLICE // 2 and seconds > 0.0:
             self.per_slice = max(1, int(made * SLICE_SECONDS / seconds))
+
+    def limit(self) -> Status | None:
+        """The limit that has been met, if any."""
+        return super().limit() or (Status.STALLED if self._is_stalled() else None)
+
+    def note_violation(self, violation: float) -> None:
+        """Remember when a violation was first as small as this."""
+        if 0.0 < violation < math.inf:
+            self.reached.setdefault(math.floor(math.log10(violation)), self.n_iter)
+
+    def _is_stalled(self) -> bool:
+        if self.n_iter <= self.fewest or self.max_iter < NO_LIMIT:
+            return False
+        least = min(self.reached, default=0)
+        earlier = [n for decade, n in self.reached.items() if decade <= least + DECADES]
+        return self.n_iter > self.fewest + PATIENCE * min(earlier, default=0)

@@ -16,7 +16,12 @@ from maxmargin.solvers.working_set import (
 )
 from maxmargin.typing import FloatVector
 
-CONVERGED, NEEDS_ROW, OUT_OF_MOVES = 0, 1, 2  # why an epoch came back
+# Why an epoch came back. STALLED: the pair with the largest gain cannot move by as
+# much as the spacing of float64, or a slope is not a number.
+CONVERGED, NEEDS_ROW, OUT_OF_MOVES, STALLED = 0, 1, 2, 3
+
+SLIGHT = 1e-3  # of the violation: a partner with less promises little
+ROUNDINGS = 1e-15  # relative: what float64 leaves between two slopes that are equal
 
 
 @jit
@@ -46,6 +51,8 @@ def pair_epoch(
             break
         last = min(first + SLICE, start[g + 1])
         i = first + place_of_lowest(grad[first:last], rise[first:last], lowest)
+        if i >= last:  # NaN equals nothing
+            return STALLED, made, np.inf, NOBODY
         slot_i = slot_of[row[i]]
         if slot_i == NOBODY:
             slot_i = compute_missing(cache, source, row[i], i)
@@ -54,11 +61,14 @@ def pair_epoch(
         last_use[slot_i], clock[0] = clock[0], clock[0] + 1
         row_i, ends, own = rows[slot_i], (start[g], start[g + 1]), diagonal[i]
         if is_second_order:
+            beyond = lowest + least_slope(lowest, violation, kink[i])
             j = second_order_partner(
-                grad, fall, diagonal, row_i, own, ends, lowest, least
+                grad, fall, diagonal, row_i, own, ends, beyond, least
             )
         else:
             j = find_highest(grad, fall, ends[0], ends[1])
+        if j == i:  # nothing but rounding is between the two extremes
+            return STALLED, made, violation, NOBODY
         slot_j = slot_of[row[j]]
         if slot_j == NOBODY:
             slot_j = compute_missing(cache, source, row[j], j)
@@ -69,8 +79,21 @@ def pair_epoch(
         step = move_pair(
             beta, grad, rise, fall, lower, upper, kink, gained, i, j, curvature
         )
+        if step == 0.0:
+            return STALLED, made, violation, NOBODY
         add_difference(grad, row_i, rows[slot_j], step)
     return OUT_OF_MOVES, max_moves, violation, NOBODY
+
+
+@jit
+def least_slope(lowest: float, violation: float, kink: float) -> float:
+    """How far beyond the lowest slope a partner has to be.
+
+    Of equal samples, and of a variable and itself, rounding is all that is between the
+    slopes. Divided by a curvature of zero, it would promise the largest gain.
+    """
+    rounding = ROUNDINGS * (2.0 * abs(lowest) + violation + kink)
+    return max(SLIGHT * violation, rounding)
 
 
 @jit
@@ -109,26 +132,37 @@ def move_pair(
     """Raise beta_i and lower beta_j by the best common step; return it.
 
     Along the step the slope falls linearly, and by 2 kink where a variable crosses
-    zero: stop where it vanishes, at such a kink, or at the box.
+    zero: stop where it vanishes, at such a kink, or at the box. One variable gives what
+    the other takes, as float64 has it: the sum of the two does not drift.
     """
     slope = grad[j] + fall[j] - grad[i] - rise[i]
-    step, above, below = 0.0, beta[i], beta[j]
+    above, below = beta[i], beta[j]
+    is_at_stop_i = is_at_stop_j = False
     for _ in range(3):  # at most two kinks lie before the end
         stop_i = stop_above(above, kink[i], upper[i])
         stop_j = stop_below(below, kink[j], lower[j])
         room_i, room_j = stop_i - above, below - stop_j
         part = min(slope / curvature, room_i, room_j)
         gained[0] += part * (slope - 0.5 * curvature * part)
-        step += part
-        above = stop_i if part == room_i else above + part
-        below = stop_j if part == room_j else below - part
+        is_at_stop_i, is_at_stop_j = part == room_i, part == room_j
+        above = stop_i if is_at_stop_i else above + part
+        below = stop_j if is_at_stop_j else below - part
         slope -= curvature * part
-        if part == room_i:
+        if is_at_stop_i:
             slope = slope - 2.0 * kink[i] if stop_i != upper[i] else 0.0
-        if part == room_j:
+        if is_at_stop_j:
             slope = slope - 2.0 * kink[j] if stop_j != lower[j] else 0.0
-        if slope <= 0.0 or (part < room_i and part < room_j):
+        if slope <= 0.0 or not (is_at_stop_i or is_at_stop_j):
             break
+    # The variable at a stop, or else the larger one, whose spacing is coarser, decides.
+    is_i_first = is_at_stop_i or (not is_at_stop_j and abs(above) >= abs(below))
+    if is_i_first:
+        step = above - beta[i]
+        if not is_at_stop_j:
+            below = max(beta[j] - step, lower[j])
+    else:
+        step = beta[j] - below
+        above = min(beta[i] + step, upper[i])
     beta[i], beta[j] = above, below
     rise[i], fall[i] = mask_of(above, kink[i], lower[i], upper[i])
     rise[j], fall[j] = mask_of(below, kink[j], lower[j], upper[j])

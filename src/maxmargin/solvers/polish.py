@@ -12,7 +12,7 @@ import numpy as np
 
 from maxmargin._threads import raise_if_stopped
 from maxmargin.kernels.gram import Gram, gram_block
-from maxmargin.problems.dual import DualProblem, is_interior
+from maxmargin.problems.dual import DualProblem, is_interior, restored
 from maxmargin.typing import FloatMatrix, FloatVector, IntVector
 
 MAX_FREE = 400  # the system costs its cube
@@ -45,17 +45,16 @@ def _columns(gram: Gram, rows: IntVector) -> FloatMatrix:
 
 def polish(
     problem: DualProblem, block: FreeBlock, beta: FloatVector, grad: FloatVector
-) -> tuple[FloatVector, FloatVector]:
-    """(beta, grad) after Newton steps on the free variables; never uphill."""
-    start, beta, grad = beta, beta.copy(), grad.copy()
+) -> FloatVector:
+    """beta after Newton steps on the free variables, group sums as they were."""
+    beta, grad = beta.copy(), grad.copy()
     inside = np.arange(len(block.variables))
     while len(inside):
         raise_if_stopped()
         free = block.variables[inside]
         slope = grad[free] + problem.kink[free] * np.sign(beta[free])
-        step = newton_step(
-            block.square[np.ix_(inside, inside)], slope, problem.group[free]
-        )
+        group = problem.group[free]
+        step = newton_step(block.square[np.ix_(inside, inside)], slope, group)
         if not np.isfinite(step).all() or slope @ step >= 0.0:
             break
         before = beta[free]
@@ -65,24 +64,7 @@ def polish(
         if not is_blocked.any():
             break
         inside = inside[~is_blocked]
-    free = block.variables[inside]
-    before = beta[free]
-    restore_sums(problem, beta, start, free)
-    grad += (block.columns[:, inside] @ (beta[free] - before))[problem.row]
-    return beta, grad
-
-
-def restore_sums(
-    problem: DualProblem, beta: FloatVector, start: FloatVector, free: IntVector
-) -> None:
-    """Take back what rounding did to the group sums: long steps round coarsely."""
-    for g in range(problem.n_groups):
-        inside = problem.group == g
-        drift = float(np.sum(beta[inside] - start[inside]))
-        mine = free[problem.group[free] == g]
-        if len(mine):
-            even = beta[mine] - drift / len(mine)
-            beta[mine] = np.clip(even, problem.lower[mine], problem.upper[mine])
+    return restored(problem, beta)
 
 
 def newton_step(K: FloatMatrix, slope: FloatVector, group: IntVector) -> FloatVector:
@@ -102,7 +84,10 @@ def newton_step(K: FloatMatrix, slope: FloatVector, group: IntVector) -> FloatVe
     solution = inverse @ target
     for _ in range(REFINEMENTS):
         solution += inverse @ (target - system @ solution)
-    return solution[:n]
+    step = solution[:n]
+    for own in member.T > 0.0:  # a near-singular K makes long steps, which round
+        step[own] -= step[own].mean()
+    return step
 
 
 def take_step(

@@ -112,6 +112,7 @@ class Refits:
             how = INNER_TOL * tol, most, is_second, self.is_bound
             made, violation = _settle(work, kept, no_source(), how)
             pace.n_iter += made
+            pace.note_violation(violation)
             if violation <= tol:
                 return Status.CONVERGED
             n_vain = 0 if violation < least else n_vain + 1

@@ -16,6 +16,10 @@ class Status(Enum):
         "lower C or the range of the kernel, or raise tol. With C=inf, perhaps no "
         "solution meets every constraint."
     )
+    STALLED = (
+        "Stopped because the KKT violation hardly decreases any more: scale the "
+        "features, lower C, or raise tol; max_iter sets a limit of your own."
+    )
     TIME_LIMIT = "Stopped at time_limit: raise it, raise tol, or scale the features."
     MAX_ITER = "Stopped at max_iter: raise it, raise tol, or scale the features."
 
@@ -49,7 +53,7 @@ class Options:
     """How to solve, apart from what."""
 
     tol: float = 1e-3
-    max_iter: int = -1  # -1: max(1e7, 100 n), so that a fit always ends
+    max_iter: int = -1  # -1: as long as the violation decreases
     time_limit: float | None = None  # seconds
     started: float | None = None  # on the monotonic clock; None: when solving begins
     working_set: WorkingSet = WorkingSet.SECOND_ORDER

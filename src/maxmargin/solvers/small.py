@@ -159,7 +159,7 @@ def _begin(
     steepest = 1.0
     for k in range(n):
         steepest = max(steepest, abs(work.grad[k]))
-    return cache, work, SHARP * steepest, MOVES * n
+    return cache, work, min(SHARP * steepest, CLOSE * tol), MOVES * n
 
 
 @jit

@@ -156,7 +156,11 @@ def second_order_partner(
     lowest: float,
     least: float,
 ) -> int:
-    """The j of a range with the largest gain; `own` is K_ii, `least` a curvature."""
+    """The j of a range with the largest gain; `own` is K_ii, `least` a curvature.
+
+    Where none is beyond `lowest`, or gains are too small for float32, the one with the
+    highest slope.
+    """
     best, in_slice = -1.0, ends[0]
     for s in range(ends[0], ends[1], SLICE):
         e = min(s + SLICE, ends[1])
@@ -172,4 +176,4 @@ def second_order_partner(
     k = place_of_gain(near, row_i[s:e], lowest, own, least, AS_GOOD * best)
     if s + k < e:
         return s + k
-    return find_highest(grad, fall, ends[0], ends[1])  # gains too small for float32
+    return find_highest(grad, fall, ends[0], ends[1])
