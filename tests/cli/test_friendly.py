@@ -6,6 +6,7 @@ import json
 import math
 import random
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -131,8 +132,52 @@ def test_fit_without_time_uses_defaults_and_says_so() -> None:
     done = command("fit", "--time-limit", "0.000001", "two", "m")
 
     assert done.code == 0
-    assert done.err.startswith("WARNING: no time to search C and gamma")
+    assert done.err.startswith(
+        "WARNING: the time limit ended the search after 0 of 24 settings of C and gamma"
+    )
+    assert "WARNING: defaults are used for C and gamma\n" in done.err
     assert "search" not in done.out
+
+
+def test_a_search_that_is_cut_short_says_how_much_was_tried(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from maxmargin.cli.selecting import Search
+
+    n_left = [2]  # settings for which there is time
+    try_one = Search._try
+
+    def try_two(search: Search, *arguments: Any) -> None:
+        if n_left[0]:
+            n_left[0] -= 1
+            try_one(search, *arguments)
+
+    monkeypatch.setattr(Search, "_try", try_two)
+
+    done = command("fit", "--json", "--time-limit", "600", "two", "m")
+
+    facts = json.loads(done.out)
+    assert (facts["settings_tried"], facts["settings_planned"]) == (2, 24)
+    assert done.err.startswith("WARNING: the time limit ended the search after 2 of 24")
+    assert facts["C"] == 4.0  # the first guess, not the corner of the grid
+
+
+def test_a_whole_search_says_nothing_of_limits() -> None:
+    done = command("fit", "--json", "--time-limit", "600", "--gamma", "1", "two", "m")
+
+    facts = json.loads(done.out)
+    assert facts["settings_tried"] == facts["settings_planned"] == 6
+    assert done.err == ""
+
+
+def test_fit_reports_the_folds_that_there_were() -> None:
+    Path("few").write_text("".join(f"{i % 2} 1:{i}\n" for i in range(8)))
+
+    facts = json.loads(
+        command("fit", "--json", "--folds", "50", *QUICK, "few", "m").out
+    )
+
+    assert facts["folds"] == 8
 
 
 def test_fit_of_indices_from_zero() -> None:
@@ -225,6 +270,39 @@ def test_inspect_says_what_is_there() -> None:
 
 
 # ----------------------------------------------------------------------------- convert
+def test_only_a_regression_has_an_epsilon() -> None:
+    for data in ("two", "num"):
+        command("fit", *QUICK, data, f"m_{data}")
+
+    facts = [
+        json.loads(command("inspect", "--json", f"m_{d}").out) for d in ("two", "num")
+    ]
+
+    assert "fitted_epsilon" not in facts[0]
+    assert facts[1]["fitted_epsilon"] > 0.0
+
+
+@pytest.mark.parametrize(
+    ("data", "options", "program"),
+    [
+        ("wild", ["--gamma", "0.5"], "svm-predict"),
+        ("num", ["--gamma", "0.5"], "svm-predict"),
+        ("wild", ["--kernel", "linear"], "predict"),
+        ("num", ["--kernel", "linear"], "predict"),
+    ],
+)
+def test_own_models_predict_in_libsvms_commands_too(
+    data: str, options: list[str], program: str
+) -> None:
+    command("fit", "--C", "4", *options, data, "m")
+    command("apply", "m", data, "expected")
+
+    done = command(program, data, "m", "out")
+
+    assert done.code == 0
+    assert Path("out").read_text() == Path("expected").read_text()
+
+
 def test_converted_for_libsvm_the_scaling_lies_beside() -> None:
     command("fit", "--quiet", *QUICK, "wild", "m")
 

@@ -15,8 +15,9 @@ USAGE = """\
 Usage: maxmargin apply [options] MODEL DATA [OUTPUT]
 
 Predicts every sample of DATA (LIBSVM's text format, CSV, Parquet; packed or not; - is
-standard input) with a model of maxmargin, LIBSVM or LIBLINEAR. Predictions go to OUTPUT, one a line, and the
-score to standard output; without OUTPUT, predictions go to standard output.
+standard input) with a model of maxmargin, LIBSVM or LIBLINEAR. Predictions go to
+OUTPUT, one a line, and the score to standard output; without OUTPUT, predictions go to
+standard output.
 
 options:
   --decisions       write decision values instead of predictions

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from os.path import samefile
 from typing import IO, Any, TypeAlias
 
-
 STANDARD_INPUT = "-"  # in place of a data file's name
 
 

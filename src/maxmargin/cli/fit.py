@@ -24,8 +24,9 @@ USAGE = """\
 Usage: maxmargin fit [options] DATA [MODEL]
 
 Reads DATA (LIBSVM's text format, CSV, Parquet; packed or not; - is standard input),
-scales the features, chooses C and gamma by cross-validation, trains, and writes MODEL in maxmargin's own
-format, with the scaling (default: DATA's name with .maxmargin added, in this folder).
+scales the features, chooses C and gamma by cross-validation, trains, and writes MODEL
+in maxmargin's own format, with the scaling (default: DATA's name with .maxmargin added,
+in this folder).
 
 options:
   --task auto|classify|regress   classes or numbers? (default: as targets look)

@@ -49,6 +49,10 @@ class Best(NamedTuple):
     n_tried: int = 0  # settings that were cross-validated to the end
     is_complete: bool = True  # False: the time limit ended the search
 
+    def plain(self) -> tuple[float, float, float]:
+        """C, p and the score, as the package returns them."""
+        return self.C, self.p, self.score
+
     @property
     def line(self) -> str:
         """What LIBLINEAR prints."""
