@@ -66,9 +66,9 @@ def test_fit_reads_a_named_pipe() -> None:
 
 def test_apply_predicts_every_row_of_a_pipe() -> None:
     command("fit", *QUICK, "two", "m")
-    expected = command("apply", "m", "two").out
+    expected = command("apply", "--decisions", "m", "two").out
 
-    done = piped(Path("two").read_bytes(), "apply", "m", "/dev/stdin")
+    done = piped(Path("two").read_bytes(), "apply", "--decisions", "m", "/dev/stdin")
 
     assert done.out == expected
     assert done.out.count("\n") == N
