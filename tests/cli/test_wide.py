@@ -124,6 +124,22 @@ def test_svm_train_takes_any_width() -> None:
     assert done.out.startswith("Accuracy = ")
 
 
+@pytest.mark.parametrize("kernel", ["0", "1", "2", "3"])
+def test_kernels_of_many_rows_take_any_width(kernel: str) -> None:
+    draw = random.Random(1)
+    rows = [
+        f"{1 + i % 2} {1 + draw.randrange(9)}:1 {draw.randrange(10, FAR)}:1\n"
+        for i in range(1_500)
+    ]
+    Path("many").write_text("".join(rows))
+
+    trained = command("svm-train", "-q", "-t", kernel, "-g", "0.5", "many", "m")
+    predicted = command("svm-predict", "many", "m", "out")
+
+    assert (trained.code, trained.err) == (0, "")
+    assert predicted.out.startswith("Accuracy = ")
+
+
 def test_a_model_of_few_columns_is_refused_where_they_are_not_chosen() -> None:
     from maxmargin.errors import ModelFormatError
     from maxmargin.interop.native import load
