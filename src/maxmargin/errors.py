@@ -5,7 +5,8 @@ MaxMarginError
 │   ├── InfeasibleProblem                 no point meets the constraints
 │   ├── ModelFormatError                  a model file is damaged, or not one of ours
 │   ├── DataFormatError                   a data file says what it must not say
-│   └── UnreadableFile (OSError)          a file is not there, or not for us
+│   └── UnreadableFile (OSError)          a file cannot be read or written
+│       └── MissingFile (FileNotFoundError)
 └── NotAvailable (NotImplementedError)    asked for something not there yet
 """
 
@@ -75,6 +76,10 @@ class DataFormatError(InvalidInput):
 
 class UnreadableFile(InvalidInput, OSError):
     """A file is missing, is a folder, or may not be read or written."""
+
+
+class MissingFile(UnreadableFile, FileNotFoundError):
+    """No file has this name."""
 
 
 class NotAvailable(MaxMarginError, NotImplementedError):

@@ -9,7 +9,7 @@ from contextlib import redirect_stderr
 from pathlib import Path
 
 import pytest
-from cli_runs import command, write_classes
+from cli_runs import command, write_classes, write_numbers
 
 from maxmargin.cli import progress
 from maxmargin.cli.console import Context, Failure, context_of, written
@@ -101,9 +101,9 @@ def test_threads_do_not_change_the_answer(
         "train two m",
         "train -v 3 two",
         "train -C two",
-        "svm-scale two",
+        "train -v 3 -s 11 two",
         "grid -log2c 1,2,1 -log2g -3,-3,-1 two",
-        "subset two 5",
+        "subset two 5 out",
         "checkdata two",
         "fit --C 1 --gamma 1 two m",
     ],
@@ -119,6 +119,55 @@ def test_json_is_one_object(
     assert done.code == 0
     assert done.out.count("\n") == 1
     assert json.loads(done.out)
+
+
+@pytest.mark.parametrize("words", ["svm-scale two", "subset --seed 1 two 5"])
+def test_json_goes_beside_data_on_standard_output(
+    words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_classes(Path("two"))
+
+    plain, done = command(*words.split()), command(*words.split(), "--json")
+
+    assert done.out == plain.out != ""
+    assert json.loads(done.err.splitlines()[-1])
+
+
+@pytest.mark.parametrize(
+    ("words", "is_regression"),
+    [
+        ("svm-train -v 3 two", False),
+        ("svm-train -v 3 -s 3 num", True),
+        ("train -v 3 two", False),
+        ("train -v 3 -s 11 num", True),
+        ("train -C two", False),
+        ("train -C -s 11 num", True),
+        ("grid -log2c 1,1,1 -log2g -3,-3,1 two", False),
+        ("grid -log2c 1,1,1 -log2g -3,-3,1 -s 3 num", True),
+        ("svm-predict two c out", False),
+        ("svm-predict num r out", True),
+        ("apply c two out", False),
+        ("apply r num out", True),
+    ],
+)
+def test_accuracy_in_json_is_a_fraction_of_classes_alone(
+    words: str, is_regression: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_classes(Path("two"))
+    write_numbers(Path("num"))
+    command("svm-train", "-q", "two", "c")
+    command("svm-train", "-q", "-s", "3", "num", "r")
+
+    facts = json.loads(command(*words.split(), "--json").out)
+
+    if is_regression:
+        assert "accuracy" not in facts
+        assert facts["mean_squared_error"] > 0.0
+    else:
+        assert 0.5 < facts["accuracy"] <= 1.0
+        assert "mean_squared_error" not in facts
 
 
 def test_time_limit_ends_training_with_a_warning(
@@ -146,7 +195,9 @@ def test_time_limit_ends_a_grid_with_the_best_so_far(
     assert done.code == 0
     assert first.startswith("[local] 5 -7 ")
     assert last.split()[:2] == ["32.0", "0.0078125"]
-    assert done.err.endswith("WARNING: stopped at the time limit\n")
+    assert done.err.endswith(
+        "WARNING: stopped at the time limit after 1 of 110 points of the grid\n"
+    )
 
 
 def test_files_are_whole_or_absent(tmp_path: Path) -> None:

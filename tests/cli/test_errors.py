@@ -26,11 +26,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     Path("zero").write_text("1 0:1 1:2\n-1 0:2 1:1\n")
     Path("ones").write_text("1 1:1\n1 1:2\n")
     Path("three").write_text("1 1:1\n1 1:2\n-1 1:3\n")
-    Path("few").write_text("1\n2\n")
+    Path("few").write_text("1\n2")
+    Path("labels").write_text("1\n2\n1\n2\n")
+    Path("table.csv").write_text("a,kind\n" + "1,oak\n2,ash\n" * 5)
     Path("once").write_text("1 1:1\n")
     command("svm-train", "-q", "two", "kernel")
     command("train", "-q", "two", "linear")
     command("fit", "--quiet", "--C", "1", "--gamma", "1", "two", "own")
+    command("fit", "--quiet", "--C", "1", "--gamma", "1", "table.csv", "words")
     return tmp_path
 
 
@@ -93,7 +96,8 @@ MISTAKES = {
     "svm-predict nowhere kernel out": "can't open input file nowhere",
     "svm-predict two nowhere out": "can't open model file nowhere",
     "svm-predict two two out": "can't open model file two",
-    "svm-predict two linear out": "can't open model file linear: line 1",
+    "svm-predict two linear out": "can't open model file linear: it holds another kind",
+    "predict two own out": "can't open model file own: it holds another kind",
     "svm-predict two empty out": "can't open model file empty",
     "svm-predict empty kernel out": "Wrong input format",
     "svm-predict two kernel no/where": "can't open output file no/where",
@@ -102,7 +106,8 @@ MISTAKES = {
     "svm-predict -b 1 two kernel out": "Model does not support probability estimates",
     "predict nowhere linear out": "can't open input file nowhere",
     "predict two nowhere out": "can't open model file nowhere",
-    "predict two kernel out": "can't open model file kernel: line 1",
+    "predict two kernel out": "can't open model file kernel: it holds another kind",
+    "svm-predict two words out": "can't open model file words: its classes are words",
     "predict two linear no/where": "can't open output file no/where",
     "predict -b 1 two linear out": "probability output is only supported for logistic",
     "grid nowhere": "dataset not found: nowhere",
@@ -110,6 +115,9 @@ MISTAKES = {
     "grid -log2c 1,2 two": "-log2c needs begin,end,step",
     "grid -log2c 1,2,-1 two": "-log2c needs begin,end,step",
     "grid -log2g 1,9,1e-9 two": "-log2g needs begin,end,step",
+    "grid -log2c 2000,2000,1 two": "-log2c needs begin,end,step",
+    "grid -log2g -2000,1,2 two": "-log2g needs begin,end,step",
+    "grid -resume few two": "few is no file of results of grid: '2'",
     "grid -log2c null -log2g null two": "-log2c and -log2g should not be null",
     "grid -resume nowhere two": "file for resumption not found",
     "grid -out no/where two": "can't open output file no/where",
@@ -119,6 +127,8 @@ MISTAKES = {
     "easy two nowhere": "testing file not found: nowhere",
     "subset nowhere 3": "can't open input file nowhere",
     "subset two 1000": "subset_size is 1000, but there are 90 lines",
+    "subset two 3 two": "can't open output file two: it is also read from",
+    "subset two 3 out out": "output1 and output2 are the same file: out",
     "subset two x": "subset_size needs a whole number",
     "subset -s 2 two 3": "Unknown selection method 2",
     "subset -z 2 two 3": "unknown option: -z",
@@ -126,6 +136,8 @@ MISTAKES = {
     "fit nowhere": "can't open input file nowhere",
     "fit broken": "Wrong input format at line 1",
     "fit empty": "Wrong input format",
+    "fit labels": "no sample has a feature",
+    "svm-train table.csv": "Wrong input format at line 1: several labels ('a,kind')",
     "fit ones": "all samples are of one class",
     "fit two no/where": "can't save model to file no/where",
     "fit --kernel cubic two": "--kernel is one of auto, rbf, linear; got 'cubic'",
@@ -147,6 +159,7 @@ MISTAKES = {
     "inspect two": "can't open model file two: this is no model file",
     "convert nowhere out": "can't open model file nowhere",
     "convert kernel no/where": "can't save model to file no/where",
+    "convert kernel kernel": "can't save model to file kernel: it is also read from",
     "convert --to word kernel out": "--to is one of",
     "convert --to liblinear kernel out": "only a machine with a linear kernel fits",
     "convert --digits 99 kernel out.model": "--digits needs at most 17",

@@ -131,7 +131,10 @@ def test_fit_without_time_uses_defaults_and_says_so() -> None:
     done = command("fit", "--time-limit", "0.000001", "two", "m")
 
     assert done.code == 0
-    assert done.err.startswith("WARNING: no time to search C and gamma")
+    assert done.err.startswith(
+        "WARNING: the time limit ended the search after 0 of 24 settings of C and gamma"
+    )
+    assert "WARNING: defaults are used for C and gamma\n" in done.err
     assert "search" not in done.out
 
 
@@ -225,6 +228,39 @@ def test_inspect_says_what_is_there() -> None:
 
 
 # ----------------------------------------------------------------------------- convert
+def test_only_a_regression_has_an_epsilon() -> None:
+    for data in ("two", "num"):
+        command("fit", *QUICK, data, f"m_{data}")
+
+    facts = [
+        json.loads(command("inspect", "--json", f"m_{d}").out) for d in ("two", "num")
+    ]
+
+    assert "fitted_epsilon" not in facts[0]
+    assert facts[1]["fitted_epsilon"] > 0.0
+
+
+@pytest.mark.parametrize(
+    ("data", "options", "program"),
+    [
+        ("wild", ["--gamma", "0.5"], "svm-predict"),
+        ("num", ["--gamma", "0.5"], "svm-predict"),
+        ("wild", ["--kernel", "linear"], "predict"),
+        ("num", ["--kernel", "linear"], "predict"),
+    ],
+)
+def test_own_models_predict_in_libsvms_commands_too(
+    data: str, options: list[str], program: str
+) -> None:
+    command("fit", "--C", "4", *options, data, "m")
+    command("apply", "m", data, "expected")
+
+    done = command(program, data, "m", "out")
+
+    assert done.code == 0
+    assert Path("out").read_text() == Path("expected").read_text()
+
+
 def test_converted_for_libsvm_the_scaling_lies_beside() -> None:
     command("fit", "--quiet", *QUICK, "wild", "m")
 

@@ -76,10 +76,11 @@ def test_large_indices_cost_nothing() -> None:
     assert Path("r").read_text() == "x\n-1 1\n7 1 2\n2000000000 1 3\n"
 
 
-def test_json_tells_sizes_instead() -> None:
+def test_json_tells_sizes_beside_the_data() -> None:
     done = command("svm-scale", "--json", "rows")
 
-    assert done.out == '{"samples": 3, "features": 4, "nonzeros": [8, 7]}\n'
+    assert done.out == command("svm-scale", "rows").out
+    assert done.err == '{"samples": 3, "features": 4, "nonzeros": [8, 7]}\n'
 
 
 @pytest.mark.agreement

@@ -57,6 +57,41 @@ def test_grid_resumes_from_its_file() -> None:
     assert Path("two.out").read_text().splitlines(keepends=True) == kept
 
 
+def test_grid_leaves_results_of_another_search_aside() -> None:
+    command("grid", "-log2c", "-1,3,2", "-log2g", "null", "two")
+    text = Path("two.out").read_text().replace("rate=", "rate=1")  # beyond all others
+    Path("two.out").write_text(text)
+
+    done = command("grid", *SMALL_GRID, "-resume", "--json", "two")
+
+    facts = json.loads(done.out)
+    assert {"C", "gamma"} <= facts.keys()
+    assert facts["points"] == facts["points_tried"] == 9
+    assert done.err == (
+        "WARNING: two.out: 3 results of a search of other parameters (-log2c or -log2g "
+        "null) are left aside\n"
+    )
+
+
+def test_grid_takes_options_after_the_name_of_the_results() -> None:
+    first = command("grid", *SMALL_GRID, "-out", "kept", "two")
+
+    done = command("grid", "-resume", "kept", *SMALL_GRID, "two")
+
+    assert done.out.count("[resumed]") == len(done.out.splitlines()) - 1 == 9
+    assert done.out.splitlines()[-1] == first.out.splitlines()[-1]
+
+
+def test_grid_leaves_a_file_that_holds_no_results_as_it_is() -> None:
+    Path("other").write_text("a diary,\nits last line without an end")
+
+    done = command("grid", "-resume", "other", *SMALL_GRID, "two")
+
+    assert done.code == 1
+    assert done.err.startswith("other is no file of results of grid")
+    assert Path("other").read_text() == "a diary,\nits last line without an end"
+
+
 @pytest.mark.skipif(os.name == "nt", reason="there is no signal 9")
 @pytest.mark.parametrize("n_before", [1, 4])
 def test_a_killed_grid_loses_one_point_at_most(n_before: int) -> None:
@@ -140,7 +175,7 @@ def test_grid_of_a_regression_looks_for_the_smallest_error() -> None:
 
     logged = Path("num.out").read_text().splitlines()
     rates = [float(line.split("=")[-1]) for line in logged]
-    assert json.loads(done.out)["rate"] == min(rates)
+    assert json.loads(done.out)["mean_squared_error"] == min(rates)
 
 
 def test_plan_covers_the_grid_middle_first() -> None:
@@ -179,6 +214,17 @@ def test_easy_does_all_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     assert lines[-1] == "Output prediction: two.predict"
     names = ("two.scale", "two.range", "two.scale.out", "two.model", "two.predict")
     assert all(Path(name).stat().st_size > 0 for name in names)
+
+
+def test_easy_is_one_object_of_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    small = Steps(-1, 3, 2), Steps(-1, -5, -2)
+    monkeypatch.setattr("maxmargin.cli.grid.DEFAULT_STEPS", small)
+
+    facts = json.loads(command("easy", "--json", "two", "two").out)
+
+    assert 0.5 < facts["accuracy"] <= 1.0
+    assert 0.5 < facts["test"]["accuracy"] <= 1.0
+    assert facts["prediction"] == "two.predict"
 
 
 # ------------------------------------------------------------------------------ subset

@@ -136,6 +136,9 @@ def test_a_limit_that_was_met_is_spoken_of(options: list[str]) -> None:
 
     facts = json.loads(done.out)
     assert "WARNING: Stopped at time_limit" in done.err
+    if options == ["-C"]:
+        assert "the search had tried 0 settings" in done.err
+        assert (facts["settings_tried"], facts["is_complete"]) == (0, False)
     assert [each["status"] for each in facts.get("problems", [])] in (
         [],
         ["TIME_LIMIT"],

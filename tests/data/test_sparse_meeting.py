@@ -36,6 +36,21 @@ def test_dots_are_those_of_the_dense_rows(shape: tuple[int, int], index: Any) ->
     np.testing.assert_allclose(single, expected, atol=1e-5)
 
 
+@pytest.mark.parametrize("shape", [(1, 1), (33, 17), (70, 5)])
+def test_columns_that_occur_are_enough(
+    shape: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a, b = as_rows(draw(shape[0], 0)), as_rows(draw(shape[1], 1))
+    whole = a.dots(b)
+    monkeypatch.setattr("maxmargin.data.sparse_meeting.MOST_BUFFER", 0)
+
+    part = a.take(slice(0, shape[0])).dots(b)
+
+    np.testing.assert_array_equal(part, whole)
+    empty = as_rows(sp.csr_matrix((3, 60)))
+    np.testing.assert_array_equal(empty.dots(b), np.zeros((3, shape[1])))
+
+
 def test_rows_among_others_meet_as_they_do_alone() -> None:
     a, b = as_rows(draw(50, 2)), as_rows(draw(40, 3))
     whole = a.dots(b)

@@ -52,7 +52,7 @@ def test_open_files_stay_open(tmp_path: Path) -> None:
 
 
 def test_paths_that_cannot_be_read_are_named(tmp_path: Path) -> None:
-    with pytest.raises(UnreadableFile, match=r"nowhere\.txt does not exist"):
+    with pytest.raises(FileNotFoundError, match=r"nowhere\.txt does not exist"):
         read_svmlight(tmp_path / "nowhere.txt")
     with pytest.raises(UnreadableFile, match="is a folder"):
         read_svmlight(tmp_path)
@@ -71,7 +71,7 @@ def test_a_disk_that_fails_is_named(
     def fail(*_: Any) -> Any:
         raise OSError(5, "Input/output error")
 
-    monkeypatch.setattr(svmlight, "_read_head", fail)
+    monkeypatch.setattr(svmlight, "read_head", fail)
 
     with pytest.raises(UnreadableFile, match=r"data\.txt cannot be read: Input/output"):
         read_svmlight(path)

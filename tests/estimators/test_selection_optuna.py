@@ -109,5 +109,5 @@ def test_without_optuna_the_way_to_it_is_told(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setitem(sys.modules, "optuna", None)
     X, y = load("heart", 60)
 
-    with pytest.raises(NotAvailable, match=r"pip install maxmargin\[optuna\]"):
+    with pytest.raises(NotAvailable, match="pip install 'optuna>=4'"):
         SVCCV(search="optuna").fit(X, y)

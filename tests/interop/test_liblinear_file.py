@@ -141,6 +141,23 @@ def test_contradictions_are_refused(old: str, new: str, words: str) -> None:
         read_liblinear(changed(old, new))
 
 
+def test_weights_that_are_zero_in_long_stretches_come_back(tmp_path: Path) -> None:
+    coef = np.zeros((3, 20_001))
+    coef[:, [5, 9_000, 20_000]] = [
+        [1.5, -2.0, 1e-300],
+        [0.0, 3.0, 0.0],
+        [1.0, 1.0, 1.0],
+    ]
+    model = LinearModel("L2R_L2LOSS_SVC", np.array([1, 2, 3]), coef)
+
+    write_liblinear(tmp_path / "m", model)
+
+    lines = (tmp_path / "m").read_text().partition("\nw\n")[2].splitlines()
+    assert len(lines) == 20_001
+    assert lines[4_999] == lines[0] == "0 0 0 "
+    np.testing.assert_array_equal(read_liblinear(tmp_path / "m").coef, coef)
+
+
 def test_labels_must_be_whole_numbers() -> None:
     model = LinearModel("L2R_LR", np.array(["a", "b"]), np.ones((1, 2)))
 

@@ -315,6 +315,8 @@ def test_problems_are_read_from_files_and_streams(tmp_path):
     assert svm.svm_read_problem(io.StringIO(TEXT)) == expected
     with bz2.open(packed, "rt") as stream:
         assert svm.svm_read_problem(stream) == expected
+    with pytest.raises(FileNotFoundError, match="nofile does not exist"):
+        svm.svm_read_problem("nofile")
     y, x = svm.svm_read_problem(path, return_scipy=True)
     assert y.tolist() == expected[0]
     assert x.toarray().tolist() == [[0.5, 0, 2], [0, 1, 0], [0, 0, 0]]

@@ -1,10 +1,14 @@
 """What does a data file hold, whatever its format?"""
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from io import BytesIO
+from typing import Any, BinaryIO, NamedTuple
 
-from maxmargin.cli.console import Context, Failure
+from maxmargin.cli.console import STANDARD_INPUT, Context, Failure
 from maxmargin.cli.data_files import CANNOT_OPEN, read_samples, wrong_format
+from maxmargin.data.svmlight_files import rewindable
 from maxmargin.data.tables import guess_format, read_table
 from maxmargin.errors import DataFormatError, InvalidInput
 from maxmargin.interop.samples import Samples, aligned
@@ -46,13 +50,9 @@ class AnyData(NamedTuple):
 
 
 def read_any(path: str, target: str | None, context: Context) -> AnyData:
-    """Read a data file to learn from."""
-    if _is_table(path):
-        return _read_table(path, "auto" if target is None else target)
-    if target is not None:
-        raise Failure("--target is for CSV and Parquet files; this is neither")
-    data, index_base = read_samples(path, context)
-    return AnyData(data.X, data.y, index_base)
+    """Read a data file to learn from; "-" is standard input."""
+    with _opened(path) as file:
+        return _read(file, target, context)
 
 
 def read_to_predict(
@@ -62,28 +62,52 @@ def read_to_predict(
 
     A table may have that column or not.
     """
-    if target is not None or known is None or not _is_table(path):
-        return read_any(path, target, context)
-    try:
-        return _read_table(path, known)
-    except InvalidInput:
-        return _read_table(path, None)
+    with _opened(path) as file:
+        if target is not None or known is None or not _is_table(file):
+            return _read(file, target, context)
+        try:
+            return _read_table(file, known)
+        except DataFormatError:
+            raise
+        except InvalidInput:
+            file.seek(0)
+            return _read_table(file, None)
 
 
-def _is_table(path: str) -> bool:
+@contextmanager
+def _opened(path: str) -> Iterator[BinaryIO]:
+    """A file that can be read twice: to find its format, and for its data."""
     try:
-        return guess_format(path) != "svmlight"
+        if path == STANDARD_INPUT:
+            yield BytesIO(_standard_input())
+        else:
+            with rewindable(path) as file:
+                yield file
     except DataFormatError as error:
         raise wrong_format(error) from error
     except OSError as error:
         raise Failure(CANNOT_OPEN.format(path)) from error
 
 
-def _read_table(path: str, label: str | None) -> AnyData:
-    try:
-        table = read_table(path, label=label)
-    except DataFormatError as error:
-        raise wrong_format(error) from error
-    except OSError as error:
-        raise Failure(CANNOT_OPEN.format(path)) from error
+def _standard_input() -> bytes:
+    if sys.stdin is None:  # closed by whoever started the command
+        raise Failure("can't read standard input: it is closed")
+    return sys.stdin.buffer.read()
+
+
+def _read(file: BinaryIO, target: str | None, context: Context) -> AnyData:
+    if _is_table(file):
+        return _read_table(file, "auto" if target is None else target)
+    if target is not None:
+        raise Failure("--target is for CSV and Parquet files; this is neither")
+    data, index_base = read_samples(file, context)
+    return AnyData(data.X, data.y, index_base)
+
+
+def _is_table(file: BinaryIO) -> bool:
+    return guess_format(file) != "svmlight"
+
+
+def _read_table(file: BinaryIO, label: str | None) -> AnyData:
+    table = read_table(file, label=label)
     return AnyData(table.X, table.y, 1, tuple(table.names), table.label)

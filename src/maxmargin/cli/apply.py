@@ -14,9 +14,10 @@ if TYPE_CHECKING:
 USAGE = """\
 Usage: maxmargin apply [options] MODEL DATA [OUTPUT]
 
-Predicts every sample of DATA (LIBSVM's text format, CSV, Parquet; packed or not) with
-a model of maxmargin, LIBSVM or LIBLINEAR. Predictions go to OUTPUT, one a line, and the
-score to standard output; without OUTPUT, predictions go to standard output.
+Predicts every sample of DATA (LIBSVM's text format, CSV, Parquet; packed or not; - is
+standard input) with a model of maxmargin, LIBSVM or LIBLINEAR. Predictions go to
+OUTPUT, one a line, and the score to standard output; without OUTPUT, predictions go to
+standard output.
 
 options:
   --decisions       write decision values instead of predictions
@@ -73,10 +74,8 @@ def decisions_of(file: "ModelFile", data: "AnyData", context: Context) -> "Float
     if is_precomputed and data.index_base == 0:
         X = data.X[:, 1:]  # index 0 is the number of the sample
     else:
-        X = data.columns_from(file.index_base, model.n_features, names)
-    if file.scaling is not None:
-        X = file.scaling.apply(X)
-    return model.decisions(X, context.cores)
+        X = data.columns_from(file.index_base, file.n_features, names)
+    return model.decisions(file.prepare(X), context.cores)
 
 
 def _lines(
@@ -100,20 +99,12 @@ def label_text(label: Any) -> str:
 
 def score_facts(file: "ModelFile", predicted: Any, truth: Any) -> dict[str, Any]:
     """How good predictions are; without truth, only how many there are."""
-    from maxmargin.interop.evaluation import score
+    from maxmargin.interop import evaluation
 
-    n = len(predicted)
     if truth is None:
-        return {"samples": n}
-    if file.model.is_regressor:
-        scores = score(truth, predicted)
-        return {
-            "samples": n,
-            "mean_squared_error": scores.squared_error,
-            "squared_correlation": scores.squared_correlation,
-        }
-    n_right = int((predicted == truth).sum())
-    return {"samples": n, "correct": n_right, "accuracy": n_right / n}
+        return {"samples": len(predicted)}
+    is_regression = file.model.is_regressor
+    return evaluation.score_facts(truth, predicted, is_regression=is_regression)
 
 
 def score_line(facts: dict[str, Any]) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from maxmargin.cli.console import Context, Failure
+from maxmargin.cli.console import Context, Failure, is_readable
 
 USAGE = "Usage: checkdata dataset\n"
 NOT_A_PAIR = (
@@ -16,7 +16,7 @@ def run(arguments: list[str], context: Context) -> int:
     if len(arguments) != 1:
         raise Failure(usage=USAGE)
     path = Path(arguments[0])
-    if not path.is_file():
+    if not is_readable(path):
         context.say(f"dataset {path} not found")
         context.report(error=f"dataset {path} not found")
         return 1

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from os.path import samefile
 from typing import IO, Any, TypeAlias
 
+STANDARD_INPUT = "-"  # in place of a data file's name
+
 
 class Failure(Exception):
     """A command cannot go on: one line for stderr, perhaps the usage, an exit code."""
@@ -54,7 +56,12 @@ class Context:
     def report(self, **facts: Any) -> None:
         """Write one JSON object for a machine; nothing where people read."""
         if self.is_json:
-            sys.stdout.write(json.dumps(_plain(facts), allow_nan=False) + "\n")
+            sys.stdout.write(_json_line(facts) + "\n")
+
+    def report_beside_data(self, **facts: Any) -> None:
+        """The same on standard error, where standard output holds data."""
+        if self.is_json:
+            warn(_json_line(facts))
 
 
 Command: TypeAlias = Callable[[list[str], Context], int]
@@ -133,9 +140,18 @@ def check_writable(path: str, failure: str, *inputs: str) -> None:
         raise Failure(failure)
 
 
+def is_readable(path: str | os.PathLike[str]) -> bool:
+    """Whether there is something to read: a file, a pipe or a device, but no folder."""
+    return os.path.exists(path) and not os.path.isdir(path)
+
+
 def about(error: BaseException, path: str) -> str:
     """What an error says, in one line, without the name of the file."""
     return " ".join(str(error).split()).removeprefix(path).lstrip(":, ")
+
+
+def _json_line(facts: dict[str, Any]) -> str:
+    return json.dumps(_plain(facts), allow_nan=False)
 
 
 def _plain(value: Any) -> Any:

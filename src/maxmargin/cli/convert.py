@@ -40,7 +40,7 @@ def run(arguments: list[str], context: Context) -> int:
     digits = told["--digits"]
     if digits is not None and digits > MOST_DIGITS:
         raise Failure(f"--digits needs at most {MOST_DIGITS}, got {digits}")
-    check_writable(out, f"can't save model to file {out}")
+    check_writable(out, f"can't save model to file {out}", path)
     from maxmargin.cli.model_files import read_model, size_text
     from maxmargin.interop.model_files import Form, form_for
 
@@ -72,6 +72,7 @@ def _as_machine_of(file: "ModelFile", word: str | None) -> "ModelFile":
 
 def _write(file: "ModelFile", form: "Form", out: str, digits: int | None) -> list[str]:
     """Write the files, whose names are returned."""
+    from maxmargin.cli.all_features import with_all_features
     from maxmargin.cli.model_files import write_model
     from maxmargin.interop.model_files import Form
     from maxmargin.interop.model_files import write_model as write_any
@@ -85,6 +86,7 @@ def _write(file: "ModelFile", form: "Form", out: str, digits: int | None) -> lis
         return [out]
     if isinstance(file.model, LinearModel):
         file = _with_scaling_inside(file)
+    file = with_all_features(file)
     write_any(out, file.model, format=form.value, digits=digits)
     if file.scaling is None:
         return [out]
@@ -109,15 +111,23 @@ def _write_ranges(file: "ModelFile", path: str) -> str:
     from maxmargin.cli.ranges import Ranges, write_ranges
 
     assert file.scaling is not None
-    indices = np.arange(file.scaling.n_features) + file.index_base
+    columns = file.columns
+    if columns is None:
+        columns = np.arange(file.scaling.n_features)
+    indices = columns + file.index_base
     write_ranges(path, Ranges(indices, file.scaling, None))
     return path
 
 
 def _write_onnx(file: "ModelFile", out: str) -> None:
+    from maxmargin.cli.all_features import check_cells, with_all_features
     from maxmargin.interop.files import write_atomically
     from maxmargin.interop.onnx import to_onnx
+    from maxmargin.models.kernel_model import KernelModel
 
+    if isinstance(file.model, KernelModel):
+        check_cells(file.model.n_vectors, file.n_features)
+    file = with_all_features(file)
     proto = to_onnx(file.model)
     if file.scaling is not None:
         _scale_input(proto, file)
@@ -128,10 +138,10 @@ def _scale_input(proto: Any, file: "ModelFile") -> None:
     """Put two nodes before all others: X times a factor, plus an offset."""
     from onnx import checker, helper, numpy_helper
 
+    from maxmargin.cli.all_features import scaling_of_all_features
     from maxmargin.cli.linear_twins import factor_and_offset
 
-    assert file.scaling is not None
-    factor, offset = factor_and_offset(file.scaling)
+    factor, offset = factor_and_offset(scaling_of_all_features(file))
     for node in proto.graph.node:
         for i, name in enumerate(node.input):
             if name == "X":

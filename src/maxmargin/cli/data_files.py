@@ -7,6 +7,7 @@ from maxmargin.errors import DataFormatError
 
 if TYPE_CHECKING:
     from maxmargin.data.svmlight import TextData
+    from maxmargin.data.svmlight_files import Source
     from maxmargin.typing import FloatVector
 
 CANNOT_OPEN = "can't open input file {}"
@@ -20,21 +21,24 @@ class IndexedData(NamedTuple):
     index_base: int
 
 
-def read_indexed(path: str, context: Context, missing: str = CANNOT_OPEN) -> "TextData":
+def read_indexed(
+    source: "Source", context: Context, missing: str = CANNOT_OPEN
+) -> "TextData":
     """A file in LIBSVM's format, whose index j is column j."""
     from maxmargin.data.svmlight import read_svmlight
+    from maxmargin.data.svmlight_files import name_of
 
     try:
-        return read_svmlight(path, index_base=0, n_threads=context.cores)
+        return read_svmlight(source, index_base=0, n_threads=context.cores)
     except DataFormatError as error:
         raise wrong_format(error) from error
     except OSError as error:
-        raise Failure(missing.format(path)) from error
+        raise Failure(missing.format(name_of(source))) from error
 
 
-def read_samples(path: str, context: Context) -> IndexedData:
+def read_samples(source: "Source", context: Context) -> IndexedData:
     """A file in LIBSVM's format; the first column is index 1, or 0 if that occurs."""
-    data = read_indexed(path, context)
+    data = read_indexed(source, context)
     if (data.X.indices == 0).any():
         return IndexedData(data, 0)
     return IndexedData(data._replace(X=data.X[:, 1:]), 1)

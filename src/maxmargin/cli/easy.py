@@ -2,12 +2,12 @@
 
 import contextlib
 import io
+import json
 import os
 from dataclasses import replace
-from pathlib import Path
 
 from maxmargin.cli import grid, svm_predict, svm_scale, svm_train
-from maxmargin.cli.console import Command, Context, Failure, written
+from maxmargin.cli.console import Command, Context, Failure, is_readable, written
 
 USAGE = """\
 Usage: easy training_file [testing_file]
@@ -24,7 +24,7 @@ def run(arguments: list[str], context: Context) -> int:
     if not 1 <= len(arguments) <= 2 or arguments[0].startswith("-"):
         raise Failure(usage=USAGE)
     for path, what in zip(arguments, ("training", "testing"), strict=False):
-        if not Path(path).is_file():
+        if not is_readable(path):
             raise Failure(f"{what} file not found: {path}")
     train_name = os.path.basename(arguments[0])
     ranges, model = f"{train_name}.range", f"{train_name}.model"
@@ -33,22 +33,28 @@ def run(arguments: list[str], context: Context) -> int:
     context.say("Scaling training data...")
     scaled = _scale(["-s", ranges, arguments[0]], train_name, silent)
     context.say("Cross validation...")
-    best = grid.search(grid.default_task(scaled), silent)
-    C, gamma = best.values()
-    context.say(f"Best c={C}, g={gamma} CV rate={best.rate}")
+    found = grid.search(grid.default_task(scaled), silent)
+    C, gamma = found.best.values()
+    context.say(f"Best c={C}, g={gamma} CV rate={found.best.rate}")
     context.say("Training...")
     _quietly(svm_train.run, ["-c", str(C), "-g", str(gamma), scaled, model], silent)
     context.say(f"Output model: {model}")
-    context.report(C=C, gamma=gamma, rate=best.rate, model=model)
+    facts = found.facts() | {"model": model}
     if len(arguments) == 1:
+        context.report(**facts)
         return 0
 
     test_name = os.path.basename(arguments[1])
     context.say("Scaling testing data...")
     scaled = _scale(["-r", ranges, arguments[1]], test_name, silent)
     context.say("Testing...")
-    svm_predict.run([scaled, model, f"{test_name}.predict"], context)
-    context.say(f"Output prediction: {test_name}.predict")
+    words = [scaled, model, f"{test_name}.predict"]
+    if context.is_json:
+        scores = json.loads(_quietly(svm_predict.run, words, context))
+        context.report(**facts, prediction=words[-1], test=scores)
+        return 0
+    svm_predict.run(words, context)
+    context.say(f"Output prediction: {words[-1]}")
     return 0
 
 

@@ -4,7 +4,13 @@ import os
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from maxmargin.cli.console import Context, Failure, check_writable, warn
+from maxmargin.cli.console import (
+    STANDARD_INPUT,
+    Context,
+    Failure,
+    check_writable,
+    warn,
+)
 from maxmargin.cli.flags import Parsed, one_of, parse, positive, switch, whole, word
 from maxmargin.cli.progress import Line, progress_line
 
@@ -12,13 +18,15 @@ if TYPE_CHECKING:
     from maxmargin.cli.any_data import AnyData
     from maxmargin.cli.selecting import Fitted, Samples, Setting, Tried
     from maxmargin.data.scaling import Scaling
+    from maxmargin.typing import IntVector
 
 USAGE = """\
 Usage: maxmargin fit [options] DATA [MODEL]
 
-Reads DATA (LIBSVM's text format, CSV, Parquet; packed or not), scales the features,
-chooses C and gamma by cross-validation, trains, and writes MODEL in maxmargin's own
-format, with the scaling (default: DATA's name with .maxmargin added, in this folder).
+Reads DATA (LIBSVM's text format, CSV, Parquet; packed or not; - is standard input),
+scales the features, chooses C and gamma by cross-validation, trains, and writes MODEL
+in maxmargin's own format, with the scaling (default: DATA's name with .maxmargin added,
+in this folder).
 
 options:
   --task auto|classify|regress   classes or numbers? (default: as targets look)
@@ -44,6 +52,10 @@ MANY_FEATURES, MANY_SAMPLES = 5_000, 100_000  # a linear machine does well, and 
 FEW_CLASSES, FEW_MEMBERS = 20, 10
 SPARSE = 0.25  # share of nonzero values below which zeros stay zeros
 SEARCH_SHARE = 0.6  # of a time limit
+CUT_SHORT = (
+    "WARNING: the time limit ended the search after {} of {} settings of C and gamma; "
+    "a longer --time-limit may find a better one"
+)
 
 
 class Prepared(NamedTuple):
@@ -52,37 +64,58 @@ class Prepared(NamedTuple):
     samples: "Samples"
     scaling: "Scaling | None"
     kernel: str
+    n_features: int  # of the data
+    columns: "IntVector | None" = None  # of the data that are kept; None: all
+
+
+class Outcome(NamedTuple):
+    """What a search chose, and how much of it there was time for."""
+
+    tried: "Tried"
+    n_folds: int
+    n_tried: int
+    n_planned: int
 
 
 def run(arguments: list[str], context: Context) -> int:
     """Read, scale, search, train, report, write."""
     told = parse(arguments, FLAGS, USAGE, range(1, 3))
     path = told.names[0]
-    model_path = (told.names[1:] or [f"{os.path.basename(path)}.maxmargin"])[0]
+    model_path = (told.names[1:] or [_default_name(path)])[0]
     check_writable(model_path, f"can't save model to file {model_path}", path)
     from maxmargin.cli.any_data import read_any
+    from maxmargin.data.whole_files import is_device
 
     data = read_any(path, told["--target"], context)
     with progress_line(context) as line:
         line.show("scaling")
         prepared = _prepare(data, told)
-        tried, n_tried = _search(prepared, told, context, line)
-        fitted = _train(prepared.samples, tried.setting, context, line)
-    _write(model_path, fitted, prepared, data, tried)
+        outcome = _search(prepared, told, context, line)
+        fitted = _train(prepared.samples, outcome.tried.setting, context, line)
+    _write(model_path, fitted, prepared, data, outcome.tried)
     from maxmargin.cli.fit_report import facts_of, report_lines
 
-    facts = facts_of(prepared, tried, fitted) | {
+    facts = facts_of(prepared, outcome.tried, fitted) | {
         "data": path,
-        "folds": told["--folds"],
-        "settings_tried": n_tried,
+        "folds": outcome.n_folds,
+        "settings_tried": outcome.n_tried,
+        "settings_planned": outcome.n_planned,
         "model": model_path,
         "seconds": time.monotonic() - context.began,
     }
-    for text in report_lines(facts):
-        if not told["--quiet"]:
-            context.say(text)
-    context.report(**facts)
+    is_stream = is_device(model_path)
+    if not told["--quiet"] and not context.is_json:
+        say = warn if is_stream else context.say  # a model is not mixed with lines
+        for text in report_lines(facts):
+            say(text)
+    report = context.report_beside_data if is_stream else context.report
+    report(**facts)
     return 0
+
+
+def _default_name(path: str) -> str:
+    name = "stdin" if path == STANDARD_INPUT else os.path.basename(path)
+    return f"{name}.maxmargin"
 
 
 def _prepare(data: "AnyData", told: Parsed) -> Prepared:
@@ -92,10 +125,12 @@ def _prepare(data: "AnyData", told: Parsed) -> Prepared:
     from maxmargin.data.scaling import find_scaling, symmetric_scaling
 
     target = _target(data.y, told["--task"])
-    X = sparse.csr_matrix(data.X)
+    X, columns = _occurring(data.X)
     n, n_features = X.shape
     if n < 2:
         raise Failure("there is one sample only: nothing can be learned from it")
+    if not n_features:
+        raise Failure("no sample has a feature: nothing can be learned from labels")
     is_sparse = X.nnz < SPARSE * n * n_features
     scaling = None
     if not told["--no-scale"]:
@@ -109,7 +144,27 @@ def _prepare(data: "AnyData", told: Parsed) -> Prepared:
         kernel = "linear" if is_large else "rbf"
     if kernel == "linear" and told["--gamma"] is not None:
         raise Failure("a linear kernel has no gamma: leave --gamma out")
-    return Prepared(Samples(X, target), scaling, kernel)
+    return Prepared(Samples(X, target), scaling, kernel, data.X.shape[1], columns)
+
+
+def _occurring(X: Any) -> "tuple[Any, IntVector | None]":
+    """CSR without the columns that hold nothing, where these are most of very many.
+
+    Work and memory are then in proportion to the values that there are.
+    """
+    import numpy as np
+    from scipy import sparse
+
+    from maxmargin.models.kernel_model import MANY_COLUMNS, pick_columns
+
+    is_wide = sparse.issparse(X) and X.shape[1] > MANY_COLUMNS
+    X = sparse.csr_matrix(X)
+    if not is_wide:
+        return X, None
+    columns = np.unique(X.indices)
+    if 2 * len(columns) > X.shape[1]:
+        return X, None
+    return pick_columns(X, columns)[0], columns
 
 
 def _target(y: Any, task: str) -> Any:
@@ -140,10 +195,8 @@ def _looks_like(y: Any) -> bool:
     return is_whole and is_few and 2 * len(values) <= len(y)
 
 
-def _search(
-    prepared: Prepared, told: Parsed, context: Context, line: Line
-) -> "tuple[Tried, int]":
-    """The best setting, and how many were tried."""
+def _search(prepared: Prepared, told: Parsed, context: Context, line: Line) -> Outcome:
+    """The best setting; a search that was cut short is warned of."""
     from maxmargin.cli.selecting import Search, Setting, Tried, scale_of
 
     fixed = told["--C"], told["--gamma"]
@@ -151,17 +204,20 @@ def _search(
     until = float("inf") if limit is None else context.began + SEARCH_SHARE * limit
     search = Search(prepared.samples, prepared.kernel, told["--folds"])
     best = search.run(fixed, context.cores, until, line.show)
+    n_tried, n_planned = len(search.tried), search.n_planned
+    if n_tried < n_planned:
+        warn(CUT_SHORT.format(n_tried, n_planned))
     if best is not None:
-        return best, len(search.tried)
+        return Outcome(best, len(search.folds), n_tried, n_planned)
     from maxmargin.cli.selecting import default_gamma
 
-    warn("WARNING: no time to search C and gamma; defaults are used")
+    warn("WARNING: defaults are used for C and gamma")
     unit, epsilon = scale_of(prepared.samples.target)
     gamma = None
     if prepared.kernel == "rbf":
         gamma = told["--gamma"] or default_gamma(prepared.samples.X)
     setting = Setting(prepared.kernel, told["--C"] or unit, gamma, epsilon)
-    return Tried(setting, float("nan")), 0
+    return Outcome(Tried(setting, float("nan")), len(search.folds), 0, n_planned)
 
 
 def _train(
@@ -196,11 +252,13 @@ def _write(
     if isinstance(model, KernelModel):
         model = replace(model, index_base=data.index_base)
     setting = tried.setting
-    notes = {"C": setting.C, "kernel": setting.kernel, "epsilon": setting.epsilon}
+    notes: dict[str, Any] = {"C": setting.C, "kernel": setting.kernel}
+    if model.is_regressor:
+        notes["epsilon"] = setting.epsilon
     if tried.loss == tried.loss:
         notes["loss"] = tried.loss
     if data.names:
         notes["features"] = list(data.names)
         notes["target"] = data.target
-    file = ModelFile(model, prepared.scaling, data.index_base, notes)
-    write_model(path, file)
+    scaling, columns = prepared.scaling, prepared.columns
+    write_model(path, ModelFile(model, scaling, data.index_base, notes, columns))

@@ -9,6 +9,7 @@ from maxmargin.cli.model_files import size_text
 from maxmargin.cli.selecting import Fitted, Tried
 from maxmargin.data.labels import Labels
 from maxmargin.data.scaling import Scaling
+from maxmargin.data.whole_files import is_device
 from maxmargin.models.kernel_model import KernelModel
 
 if TYPE_CHECKING:
@@ -40,7 +41,8 @@ def facts_of(prepared: "Prepared", tried: Tried, fitted: Fitted) -> dict[str, An
         }
     return {
         "samples": samples.n,
-        "features": int(samples.X.shape[1]),
+        "features": int(prepared.n_features),
+        "features_used": int(samples.X.shape[1]),
         "scaling": None if prepared.scaling is None else _words(prepared.scaling),
         "kernel": setting.kernel,
         "C": setting.C,
@@ -76,7 +78,7 @@ def report_lines(facts: dict[str, Any]) -> Iterator[str]:
         yield _line("search", _search(facts))
     yield _line("training", _training(facts))
     yield _line("solved", _solved(facts))
-    yield _line("model", f"{facts['model']} ({size_text(facts['model'])})")
+    yield _line("model", _model(facts["model"]))
     yield _line("took", f"{facts['seconds']:.2f} s")
 
 
@@ -86,6 +88,8 @@ def _line(name: str, text: str) -> str:
 
 def _data(facts: dict[str, Any]) -> str:
     size = f"{facts['samples']:,} samples, {facts['features']:,} features"
+    if facts["features_used"] < facts["features"]:
+        size += f" ({facts['features_used']:,} of them occur)"
     classes = facts["classes"]
     if classes is None:
         return f"{size}, numbers to predict"
@@ -113,9 +117,16 @@ def _score(facts: dict[str, Any], name: str) -> str:
 
 def _search(facts: dict[str, Any]) -> str:
     return (
-        f"best of {facts['settings_tried']} settings in {facts['folds']}-fold "
+        f"best of {_settings(facts)} in {facts['folds']}-fold "
         f"cross-validation: {_score(facts, 'cross_validated')}"
     )
+
+
+def _settings(facts: dict[str, Any]) -> str:
+    n_tried, n_planned = facts["settings_tried"], facts["settings_planned"]
+    if n_tried < n_planned:
+        return f"{n_tried} (of {n_planned} planned) settings"
+    return f"{n_tried} settings"
 
 
 def _training(facts: dict[str, Any]) -> str:
@@ -123,6 +134,10 @@ def _training(facts: dict[str, Any]) -> str:
     if facts["support_vectors"] is None:
         return text
     return f"{text}; {facts['support_vectors']:,} support vectors"
+
+
+def _model(path: str) -> str:
+    return path if is_device(path) else f"{path} ({size_text(path)})"
 
 
 def _solved(facts: dict[str, Any]) -> str:

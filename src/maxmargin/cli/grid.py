@@ -1,13 +1,14 @@
 """Which C and gamma predict best samples that were held out? (LIBSVM's grid.py.)"""
 
 import os
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
-from maxmargin.cli.console import Context, Failure, warn
+from maxmargin.cli.console import Context, Failure, is_readable, warn
 from maxmargin.cli.grid_files import draw_rates, known_rates, log_line
 from maxmargin.cli.grid_plan import Exponent, Point, Steps, plan
 
@@ -41,6 +42,12 @@ svm_options : further options, as of svm-train; for -s 3 and 4 the rate is the m
     squared error, and the smallest is best
 """
 DEFAULT_STEPS = Steps(-5, 15, 2), Steps(3, -15, -2)  # of C and of gamma
+LARGEST_EXPONENT = 1000  # 2**e and its inverse are normal numbers
+STOPPED = "WARNING: stopped at the time limit after {} of {} points of the grid"
+OTHER_SEARCH = (
+    "WARNING: {}: {} results of a search of other parameters (-log2c or -log2g null) "
+    "are left aside"
+)
 HINT = 'Try "maxmargin grid --help" for more information.'
 
 
@@ -69,17 +76,35 @@ class Best(NamedTuple):
         return [2.0**e for e in (self.C, self.gamma) if e is not None]
 
 
+class Found(NamedTuple):
+    """What a search found, and how much of the grid it has seen."""
+
+    best: Best
+    n_tried: int
+    n_points: int
+    is_regression: bool
+
+    def facts(self) -> dict[str, Any]:
+        """For machines: the accuracy is a fraction there."""
+        C, gamma, rate = self.best
+        facts = {} if C is None else {"C": 2.0**C}
+        facts |= {} if gamma is None else {"gamma": 2.0**gamma}
+        if self.is_regression:
+            facts["mean_squared_error"] = rate
+        else:
+            facts["accuracy"] = rate / 100.0
+        return facts | {"points_tried": self.n_tried, "points": self.n_points}
+
+
 def run(arguments: list[str], context: Context) -> int:
     """Print the rate of every point, and the best at the end."""
     if not arguments:
         raise Failure(usage=USAGE)
     task = _task(arguments[:-1], arguments[-1])
-    best = search(task, context)
-    words = " ".join(str(value) for value in best.values())
-    context.say(f"{words} {best.rate}")
-    names = [n for n, s in (("C", task.C), ("gamma", task.gamma)) if s is not None]
-    found = dict(zip(names, best.values(), strict=True))
-    context.report(**found, rate=best.rate)
+    found = search(task, context)
+    words = " ".join(str(value) for value in found.best.values())
+    context.say(f"{words} {found.best.rate}")
+    context.report(**found.facts())
     return 0
 
 
@@ -94,27 +119,21 @@ def _task(options: list[str], data: str) -> Task:
     title = os.path.basename(data)
     task = default_task(data)
     passed: list[str] = []
-    words = iter(options)
-    for word in words:
+    words = deque(options)
+    while words:
+        word = words.popleft()
         if word in FLAGS:
-            task = task._replace(**FLAGS[word](next(words, "")))
+            task = task._replace(**FLAGS[word](words.popleft() if words else ""))
         elif word in ("-c", "-g"):
             raise Failure(f"Use -log2c and -log2g. {HINT}")
         elif word == "-resume":
-            path, words = _path_or(f"{title}.out", words)
+            has_path = bool(words) and not words[0].startswith("-")
+            path = words.popleft() if has_path else f"{title}.out"
             task = task._replace(resume=path)
         else:
             passed.append(word)
     _check(task)
     return task._replace(options=tuple(passed))
-
-
-def _path_or(default: str, words: Iterator[str]) -> tuple[str, Iterator[str]]:
-    """The next word unless that is an option; and the words that are left."""
-    rest = list(words)
-    if rest and not rest[0].startswith("-"):
-        return rest[0], iter(rest[1:])
-    return default, iter(rest)
 
 
 def _steps(flag: str, text: str) -> Steps | None:
@@ -123,12 +142,13 @@ def _steps(flag: str, text: str) -> Steps | None:
     try:
         begin, end, step = (float(part) for part in text.split(","))
         steps = Steps(begin, end, step)
-        if step == 0.0 or not steps.values():
+        exponents = steps.values() if step else []
+        if not exponents or max(map(abs, exponents)) > LARGEST_EXPONENT:
             raise ValueError(text)
     except (ValueError, OverflowError):
         raise Failure(
             f'{flag} needs begin,end,step or "null", with steps that lead from begin '
-            f"to end; got {text!r}. {HINT}"
+            f"to end and exponents up to {LARGEST_EXPONENT}; got {text!r}. {HINT}"
         ) from None
     return steps
 
@@ -145,7 +165,7 @@ FLAGS: dict[str, Callable[[str], dict[str, Any]]] = {  # what the next word mean
 
 
 def _check(task: Task) -> None:
-    if not Path(task.data).is_file():
+    if not is_readable(task.data):
         raise Failure(f"dataset not found: {task.data}. {HINT}")
     if task.resume is not None and not Path(task.resume).is_file():
         raise Failure(f"file for resumption not found: {task.resume}. {HINT}")
@@ -153,13 +173,14 @@ def _check(task: Task) -> None:
         raise Failure(f"-log2c and -log2g should not be null simultaneously. {HINT}")
 
 
-def search(task: Task, context: Context) -> Best:
+def search(task: Task, context: Context) -> Found:
     """Cross-validate every point of the plan that is not known already."""
     from maxmargin.interop.libsvm_training import REGRESSORS
 
     told, data = _read(task, context)
-    sign = -1.0 if told.svm_type in REGRESSORS else 1.0
-    known = known_rates(task.resume)
+    is_regression = told.svm_type in REGRESSORS
+    sign = -1.0 if is_regression else 1.0
+    known = _resumed(task)
     best: Best | None = None
     for point, rate in known.items():
         best = _better(best, point, rate, sign)
@@ -171,8 +192,7 @@ def search(task: Task, context: Context) -> Best:
         for point in points:
             rate = rate_of(point)
             if context.seconds_left() < 0.0 and best is not None:
-                warn("WARNING: stopped at the time limit")
-                break
+                break  # the rate may be that of a fit that was cut short
             best, known[point] = _better(best, point, rate, sign), rate
             context.say(_line("local", point, rate, best), flush=True)
             if log is not None:
@@ -181,7 +201,20 @@ def search(task: Task, context: Context) -> Best:
     assert best is not None, "a plan has at least one point"
     if task.picture is not None and task.C is not None and task.gamma is not None:
         draw_rates(known, task.picture, os.path.basename(task.data))
-    return best
+    n_points = len(known) + sum(point not in known for point in points)
+    if len(known) < n_points:
+        warn(STOPPED.format(len(known), n_points))
+    return Found(best, len(known), n_points, is_regression)
+
+
+def _resumed(task: Task) -> dict[Point, float]:
+    """Rates of an earlier search of the same parameters."""
+    known = known_rates(task.resume)
+    kind = task.C is None, task.gamma is None
+    alike = {p: r for p, r in known.items() if (p[0] is None, p[1] is None) == kind}
+    if len(alike) < len(known):
+        warn(OTHER_SEARCH.format(task.resume, len(known) - len(alike)))
+    return alike
 
 
 def _read(task: Task, context: Context) -> "tuple[SvmOptions, DataSet]":

@@ -4,7 +4,7 @@ import re
 from contextlib import suppress
 from pathlib import Path
 
-from maxmargin.cli.console import warn
+from maxmargin.cli.console import Failure, warn
 from maxmargin.cli.grid_plan import Point
 
 N_CONTOURS = 10
@@ -29,7 +29,10 @@ def known_rates(path: str | None) -> dict[Point, float]:
         return known
     text = Path(path).read_text(encoding="ascii", errors="replace")
     whole = text[: text.rfind("\n") + 1]
-    if whole != text:
+    last = text[len(whole) :]
+    if last:
+        if not _begins_a_result(last):
+            raise Failure(f"{path} is no file of results of grid: {last[:40]!r}")
         Path(path).write_text(whole, encoding="ascii", errors="replace")
     for line in whole.splitlines():
         found = dict(re.findall(r"(log2c|log2g|rate)=([-+.\deE]+)", line))
@@ -42,6 +45,12 @@ def known_rates(path: str | None) -> dict[Point, float]:
             point = numbers.get("log2c"), numbers.get("log2g")
             known[point] = numbers["rate"]
     return known
+
+
+def _begins_a_result(text: str) -> bool:
+    """Whether a line of results may begin so."""
+    names = ("log2c=", "log2g=")
+    return text.startswith(names) or any(name.startswith(text) for name in names)
 
 
 def draw_rates(rates: dict[Point, float], path: str, title: str) -> None:

@@ -1,6 +1,5 @@
 """What does a model file hold?"""
 
-import os
 from typing import TYPE_CHECKING, Any
 
 from maxmargin.cli.console import Context
@@ -47,13 +46,15 @@ def facts_of(file: "ModelFile", path: str) -> dict[str, Any]:
     model = file.model
     facts: dict[str, Any] = {
         "file": path,
-        "bytes": os.stat(path).st_size,
+        "bytes": file.n_bytes,
         "format": FORMATS[file.form.value],
     }
     if isinstance(model, KernelModel):
         facts |= _kernel_facts(model)
     else:
         facts |= _linear_facts(model)
+    if file.columns is not None:
+        facts |= {"features": file.n_features, "features_used": model.n_features}
     if model.classes is not None:
         facts["classes"] = model.classes.tolist()
     if file.scaling is not None:

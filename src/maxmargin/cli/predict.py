@@ -12,7 +12,8 @@ from maxmargin.cli.predicting import (
 )
 
 if TYPE_CHECKING:
-    from maxmargin.models.linear_model import LinearModel
+    from maxmargin.cli.model_files import ModelFile
+    from maxmargin.data.svmlight import TextData
 
 USAGE = """\
 Usage: predict [options] test_file model_file output_file
@@ -26,11 +27,12 @@ logistic regression only
 def run(arguments: list[str], context: Context) -> int:
     """Write predictions, and print how many are right."""
     task = task_of(arguments, USAGE)
-    from maxmargin.cli.data_files import read_from_one
-    from maxmargin.interop.liblinear_file import read_liblinear
+    from maxmargin.models.linear_model import LinearModel
 
-    model: LinearModel = open_model(task.model, read_liblinear, "svm-predict")
-    data = read_from_one(task.data, context)
+    file = open_model(task.model, LinearModel, "svm-predict")
+    model = file.model
+    assert isinstance(model, LinearModel)
+    data = _samples(file, task.data, context)
     if task.has_probability and not model.is_logistic:
         raise Failure("probability output is only supported for logistic regression")
     decisions = model.decisions(data.X, context.cores)
@@ -43,3 +45,14 @@ def run(arguments: list[str], context: Context) -> int:
     if not task.is_quiet or context.is_json:
         report_scores(data, answer, context, is_regression=model.is_regressor)
     return 0
+
+
+def _samples(file: "ModelFile", path: str, context: Context) -> "TextData":
+    """Samples whose columns mean what the model's columns mean."""
+    from maxmargin.cli.data_files import read_from_one, read_indexed
+
+    if file.index_base == 0:
+        data = read_indexed(path, context)
+    else:
+        data = read_from_one(path, context)
+    return data._replace(X=file.prepare(data.X))

@@ -1,12 +1,12 @@
 """What do svm-predict and predict have in common? Options, output lines, scores."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
-from maxmargin.cli.console import Context, Failure, about, check_writable, written
-from maxmargin.errors import ModelFormatError
+from maxmargin.cli.console import Context, Failure, check_writable, written
 
 if TYPE_CHECKING:
+    from maxmargin.cli.model_files import ModelFile
     from maxmargin.data.svmlight import TextData
     from maxmargin.typing import FloatMatrix
 
@@ -58,20 +58,26 @@ def _switch(text: str) -> bool:
     return text == "1"
 
 
-def open_model(path: str, read: Callable[[str], Any], other: str) -> Any:
-    """A model, or LIBSVM's words about why there is none.
+def open_model(path: str, kind: type[Any], other: str) -> "ModelFile":
+    """A model of this kind in any format, or why there is none.
 
     `other` is the command for models of the other kind.
     """
-    try:
-        return read(path)
-    except ModelFormatError as error:
-        reason = about(error, path)
-        if "_type' is not known" in reason:
-            reason += f" A model of another kind: try `maxmargin {other}`."
-        raise Failure(f"can't open model file {path}: {reason}") from error
-    except OSError as error:
-        raise Failure(f"can't open model file {path}") from error
+    from maxmargin.cli.model_files import read_model
+
+    file = read_model(path)
+    if not isinstance(file.model, kind):
+        raise Failure(
+            f"can't open model file {path}: it holds another kind of machine; use "
+            f"`maxmargin {other}` or `maxmargin apply`"
+        )
+    classes = file.model.classes
+    if classes is not None and classes.dtype.kind not in "biuf":
+        raise Failure(
+            f"can't open model file {path}: its classes are words, and data in this "
+            "format have numbers; use `maxmargin apply`"
+        )
+    return file
 
 
 def write_answer(path: str, answer: Answer) -> None:
@@ -100,19 +106,14 @@ def report_scores(
     suffix: str = "",
 ) -> None:
     """Accuracy, or the two numbers of a regression."""
-    from maxmargin.interop.evaluation import regression_lines, score
+    from maxmargin.interop.evaluation import regression_lines, score, score_facts
 
-    n = len(data.y)
-    scores = score(data.y, answer.labels)
+    n, scores = len(data.y), score(data.y, answer.labels)
+    facts = score_facts(data.y, answer.labels, is_regression=is_regression)
     if is_regression:
         for line in regression_lines(scores):
             context.say(line)
-        context.report(
-            samples=n,
-            mean_squared_error=scores.squared_error,
-            squared_correlation=scores.squared_correlation,
-        )
-        return
-    n_right = int((answer.labels == data.y).sum())
-    context.say(f"Accuracy = {scores.accuracy:g}% ({n_right}/{n}){suffix}")
-    context.report(samples=n, correct=n_right, accuracy=n_right / n)
+    else:
+        n_right = facts["correct"]
+        context.say(f"Accuracy = {scores.accuracy:g}% ({n_right}/{n}){suffix}")
+    context.report(**facts)

@@ -115,6 +115,7 @@ class Search:
         self.unit, self.epsilon = scale_of(self.samples.target)
         self.gamma = default_gamma(self.samples.X)
         self.tried: dict[Setting, Tried] = {}
+        self.n_planned = 0
 
     def run(
         self,
@@ -123,12 +124,18 @@ class Search:
         until: float,
         show: Callable[[str], None],
     ) -> Tried | None:
-        """The best setting; a given C or gamma is kept. None: no time for any."""
-        for setting in self._coarse(*fixed):
+        """The best setting; a given C or gamma is kept. None: no time for any.
+
+        The first guess comes first, so that a search cut short ends near it.
+        """
+        coarse = sorted(self._coarse(*fixed), key=self._steps)
+        for setting in coarse:
             self._try(setting, cores, until, show)
         best = self._best()
-        for setting in [] if best is None else self._finer(best.setting, *fixed):
+        finer = list(self._finer(coarse[0] if best is None else best.setting, *fixed))
+        for setting in finer:
             self._try(setting, cores, until, show)
+        self.n_planned = len({*coarse, *finer})
         return self._best()
 
     def _best(self) -> Tried | None:
@@ -136,11 +143,14 @@ class Search:
 
     def _order(self, tried: Tried) -> tuple[float, float]:
         """Smaller is better: the loss, then the distance from the first guess."""
-        C, gamma = tried.setting.C, tried.setting.gamma
-        steps = abs(math.log2(C / (self.unit * FIRST_C)))
-        if gamma is not None:
-            steps += abs(math.log2(gamma / self.gamma))
-        return tried.loss, steps
+        return tried.loss, self._steps(tried.setting)
+
+    def _steps(self, setting: Setting) -> float:
+        """The distance from the first guess, in powers of two."""
+        steps = abs(math.log2(setting.C / (self.unit * FIRST_C)))
+        if setting.gamma is not None:
+            steps += abs(math.log2(setting.gamma / self.gamma))
+        return steps
 
     def _try(
         self, setting: Setting, cores: int, until: float, show: Callable[[str], None]

@@ -7,7 +7,13 @@ from collections import defaultdict
 from pathlib import Path
 from typing import NamedTuple
 
-from maxmargin.cli.console import Context, Failure, written
+from maxmargin.cli.console import (
+    Context,
+    Failure,
+    check_writable,
+    is_readable,
+    written,
+)
 
 USAGE = """\
 Usage: subset [options] dataset subset_size [output1] [output2]
@@ -43,7 +49,9 @@ class Task(NamedTuple):
 def run(arguments: list[str], context: Context) -> int:
     """Draw lines and write them in their old order."""
     task = _task(arguments)
-    if not task.path.is_file():
+    for output in task.outputs:
+        check_writable(output, f"can't open output file {output}", str(task.path))
+    if not is_readable(task.path):
         raise Failure(f"can't open input file {task.path}")
     lines = task.path.read_bytes().splitlines(keepends=True)
     if task.size > len(lines):
@@ -56,12 +64,13 @@ def run(arguments: list[str], context: Context) -> int:
     subset = [line for i, line in enumerate(lines) if i in chosen]
     if task.outputs:
         _write(task.outputs[0], subset)
-    elif not context.is_json:
+    else:
         sys.stdout.flush()
         sys.stdout.buffer.write(b"".join(subset))
     if len(task.outputs) > 1:
         _write(task.outputs[1], [x for i, x in enumerate(lines) if i not in chosen])
-    context.report(lines=len(lines), subset=len(subset), outputs=task.outputs)
+    report = context.report if task.outputs else context.report_beside_data
+    report(lines=len(lines), subset=len(subset), outputs=task.outputs)
     return 0
 
 
@@ -81,6 +90,8 @@ def _task(arguments: list[str]) -> Task:
     names = arguments[i:]
     if not 2 <= len(names) <= 4:
         raise Failure(usage=USAGE)
+    if len(set(names[2:])) < len(names[2:]):
+        raise Failure(f"output1 and output2 are the same file: {names[2]}")
     size = _whole(names[1], "subset_size")
     return Task(Path(names[0]), size, method == "0", seed, tuple(names[2:]))
 

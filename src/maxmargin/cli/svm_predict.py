@@ -12,6 +12,7 @@ from maxmargin.cli.predicting import (
 )
 
 if TYPE_CHECKING:
+    from maxmargin.cli.model_files import ModelFile
     from maxmargin.data.svmlight import TextData
     from maxmargin.models.kernel_model import KernelModel
 
@@ -30,10 +31,12 @@ LAPLACE = (
 def run(arguments: list[str], context: Context) -> int:
     """Write predictions, and print how many are right."""
     task = task_of(arguments, USAGE)
-    from maxmargin.interop.libsvm_file import read_libsvm
+    from maxmargin.models.kernel_model import KernelModel
 
-    model: KernelModel = open_model(task.model, read_libsvm, "predict")
-    data = _samples(model, task.data, context)
+    file = open_model(task.model, KernelModel, "predict")
+    model = file.model
+    assert isinstance(model, KernelModel)
+    data = _samples(model, file, task.data, context)
     if task.has_probability and not model.has_probabilities:
         raise Failure("Model does not support probability estimates")
     if not task.has_probability and model.has_probabilities and not task.is_quiet:
@@ -49,7 +52,9 @@ def run(arguments: list[str], context: Context) -> int:
     return 0
 
 
-def _samples(model: "KernelModel", path: str, context: Context) -> "TextData":
+def _samples(
+    model: "KernelModel", file: "ModelFile", path: str, context: Context
+) -> "TextData":
     """Samples whose columns mean what the model's columns mean."""
     from maxmargin.cli.data_files import read_indexed, read_kernel_rows
     from maxmargin.interop.samples import Samples, aligned
@@ -59,7 +64,8 @@ def _samples(model: "KernelModel", path: str, context: Context) -> "TextData":
         return data._replace(X=data.X[:, 1:])
     data = read_indexed(path, context)
     samples = Samples(data.X, data.X.shape[1] - 1, first=0)
-    return data._replace(X=aligned(samples, model.index_base, model.n_features))
+    X = aligned(samples, file.index_base, file.n_features)
+    return data._replace(X=file.prepare(X))
 
 
 def _answer(

@@ -63,10 +63,10 @@ def run(arguments: list[str], context: Context) -> int:
             )
         write_ranges(task.save, ranges)
     X = _columns(index, X, ranges.indices)
-    n_values = _write(X, data.y, ranges, is_silent=context.is_json)
+    n_values = _write(X, data.y, ranges)
     if n_values > data.X.nnz:
         warn(GREW.format(data.X.nnz, n_values))
-    context.report(
+    context.report_beside_data(
         samples=X.shape[0], features=len(index), nonzeros=[data.X.nnz, n_values]
     )
     return 0
@@ -161,9 +161,7 @@ def _unseen(index: "IntVector", own: "Scaling", ranges: "Ranges") -> "IntVector"
     return np.setdiff1d(index[own.varies], ranges.indices)
 
 
-def _write(
-    X: "sparse.csr_matrix", y: "FloatVector", ranges: "Ranges", *, is_silent: bool
-) -> int:
+def _write(X: "sparse.csr_matrix", y: "FloatVector", ranges: "Ranges") -> int:
     """Write scaled rows, as many at once as fit a block; return how many values."""
     from scipy import sparse
 
@@ -173,10 +171,7 @@ def _write(
     for start in range(0, X.shape[0], step):
         block = sparse.csr_matrix(ranges.features.apply(X[start : start + step]))
         n_values += block.nnz
-        if not is_silent:
-            sys.stdout.write(
-                _lines(block, ranges.indices, labels[start : start + step])
-            )
+        sys.stdout.write(_lines(block, ranges.indices, labels[start : start + step]))
     return n_values
 
 

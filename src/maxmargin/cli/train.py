@@ -125,6 +125,7 @@ def _search(
     """-C: which C, and which p, cross-validation prefers."""
     from maxmargin.interop.c_rand import CRand
     from maxmargin.interop.liblinear_search import find_parameters
+    from maxmargin.interop.liblinear_training import REGRESSORS
     from maxmargin.interop.libsvm_training import quiet
 
     if "-s" not in task.options:
@@ -134,8 +135,12 @@ def _search(
         say = quiet if told.is_quiet else partial(context.say, end="")
         best = find_parameters(data, told, say, pace_of(context, line), CRand())
     context.say(best.line)
-    p = best.p if best.p >= 0.0 else None
-    context.report(C=best.C, p=p, score=best.score, folds=told.nr_fold)
+    if told.solver_type in REGRESSORS:
+        found = {"C": best.C, "p": best.p, "mean_squared_error": best.score}
+    else:
+        found = {"C": best.C, "accuracy": best.score}
+    tried = {"settings_tried": best.n_tried, "is_complete": best.is_complete}
+    context.report(**found, folds=told.nr_fold, **tried)
 
 
 def _report(trained: "TrainedLinear", task: Task, context: Context) -> None:

@@ -107,11 +107,12 @@ def cross_validate_aloud(
     is_regression: bool,
 ) -> None:
     """Print what cross-validation finds: the accuracy, or the mean squared error."""
-    from maxmargin.interop.evaluation import judge_folds
+    from maxmargin.interop.evaluation import judge_folds, score_facts
 
     predicted = train_aloud(work, context, is_quiet=told.is_quiet)
-    scores = judge_folds(data.y, predicted, context.say, is_regression=is_regression)
-    context.report(folds=told.nr_fold, **scores._asdict())
+    judge_folds(data.y, predicted, context.say, is_regression=is_regression)
+    facts = score_facts(data.y, predicted, is_regression=is_regression)
+    context.report(folds=told.nr_fold, **facts)
 
 
 def save_model(write: Callable[[str, Any], None], path: str, model: Any) -> None:

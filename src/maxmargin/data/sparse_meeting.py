@@ -21,6 +21,7 @@ from maxmargin.typing import IntVector, KernelMatrix
 
 N_VECTORS = 2  # of one line of the cache each: the rows that are spread
 N_WAYS = 4  # sums of their own, so that none waits for another
+MOST_BUFFER = 1 << 30  # bytes of address space; few of its pages are ever touched
 TURN = 16  # rows whose values are turned at once
 
 Parts = tuple[KernelMatrix, IntVector, IntVector]  # data, indices, indptr
@@ -29,7 +30,34 @@ Parts = tuple[KernelMatrix, IntVector, IntVector]  # data, indices, indptr
 def sparse_dots(a: Parts, b: Parts, n_columns: int, out: KernelMatrix) -> None:
     """<x_i, z_j> for every row of a and of b, of `out`'s precision, as all are."""
     size = N_VECTORS * LINE // out.itemsize
+    if n_columns * size * out.itemsize > MOST_BUFFER:
+        a, b, n_columns = _renumbered(a, b)
     _meet_all(a, b, _zeros(n_columns, size, out.dtype), out)
+
+
+def _renumbered(a: Parts, b: Parts) -> tuple[Parts, Parts, int]:
+    """The same rows with a column for each that a has, and a last one for all others.
+
+    What b has in that last column meets zeros. Costs a sort of the indices.
+    """
+    a, b = _own_values(a), _own_values(b)
+    columns, place = np.unique(a[1], return_inverse=True)
+    found = np.minimum(np.searchsorted(columns, b[1]), max(len(columns) - 1, 0))
+    is_shared = columns[found] == b[1] if len(columns) else np.zeros(len(b[1]), bool)
+    others = np.where(is_shared, found, len(columns))
+    kind = a[1].dtype
+    return (
+        (a[0], place.astype(kind), a[2]),
+        (b[0], others.astype(kind), b[2]),
+        len(columns) + 1,
+    )
+
+
+def _own_values(parts: Parts) -> Parts:
+    """A block of rows without the values of the rows around it."""
+    data, indices, indptr = parts
+    begin, end = indptr[0], indptr[-1]
+    return data[begin:end], indices[begin:end], indptr - begin
 
 
 def _zeros(n_rows: int, size: int, dtype: DTypeLike) -> KernelMatrix:

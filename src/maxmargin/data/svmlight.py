@@ -4,7 +4,6 @@ The format of LIBSVM, LIBLINEAR and SVMlight: a line for each sample, its label,
 index:value for what is not zero. `svmlight_text` has the grammar in full.
 """
 
-import io
 import sys
 from typing import Any, Literal, NamedTuple
 
@@ -12,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from maxmargin.data.svmlight_files import Source, name_of, opened
+from maxmargin.data.svmlight_files import Source, name_of, opened, read_head
 from maxmargin.data.svmlight_text import BYTE_ORDER_MARK, Parsed, Rules, parse_plain
 from maxmargin.data.svmlight_write import write_svmlight
 from maxmargin.errors import DataFormatError, InvalidInput
@@ -143,7 +142,7 @@ def _parse(
     small = SMALL if "numba" in sys.modules else SMALL_BEFORE_NUMBA
     try:
         with opened(source, max_bytes) as stream:
-            head = _read_head(stream, small + 1)
+            head = read_head(stream, small + 1)
             if head.startswith(WIDE_CHARACTERS):
                 raise DataFormatError("the text is in UTF-16; save it as UTF-8.")
             text = head.removeprefix(BYTE_ORDER_MARK)
@@ -160,13 +159,6 @@ def _parse(
     if not len(found.y):
         raise DataFormatError("the file holds no samples.", path=name)
     return found
-
-
-def _read_head(stream: io.RawIOBase, size: int) -> bytes:
-    head = b""
-    while len(head) < size and (piece := stream.read(size - len(head))):
-        head += piece
-    return head
 
 
 def _make_rules(

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import Any, BinaryIO, TypeAlias, cast
 
 from maxmargin.data.whole_files import is_device, whole_file
-from maxmargin.errors import DataFormatError, InvalidInput, UnreadableFile
+from maxmargin.errors import DataFormatError, InvalidInput, MissingFile, UnreadableFile
 
 Source: TypeAlias = str | os.PathLike[str] | bytes | BinaryIO
 
@@ -156,6 +156,27 @@ def opened(source: Source, max_bytes: int | None = None) -> Iterator[io.RawIOBas
 
 
 @contextmanager
+def rewindable(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """An open data file that can be read more than once, from its start each time.
+
+    A pipe gives its bytes only once, so they are kept in memory.
+    """
+    with _open(os.fspath(path)) as file, _named(path, "read"):
+        if file.seekable():
+            yield cast(BinaryIO, file)
+            return
+        content = _NamedBytes(file.readall())
+        content.name = os.fspath(path)
+        yield content
+
+
+class _NamedBytes(io.BytesIO):
+    """Bytes of a file, with its name for messages."""
+
+    name: str
+
+
+@contextmanager
 def _named(path: str | os.PathLike[str], done: str) -> Iterator[None]:
     """Let an error of the disk say which file it is about."""
     try:
@@ -165,6 +186,14 @@ def _named(path: str | os.PathLike[str], done: str) -> Iterator[None]:
     except OSError as error:
         reason = error.strerror or str(error)
         raise UnreadableFile(f"{path} cannot be {done}: {reason}.") from error
+
+
+def read_head(stream: io.RawIOBase, size: int) -> bytes:
+    """The next `size` bytes, or fewer where the stream ends before."""
+    head = b""
+    while len(head) < size and (piece := stream.read(size - len(head))):
+        head += piece
+    return head
 
 
 def name_of(source: Any) -> str:
@@ -203,7 +232,7 @@ def _open(path: str) -> io.FileIO:
     try:
         return io.FileIO(path, "r")
     except FileNotFoundError as error:
-        raise UnreadableFile(f"{path} does not exist.") from error
+        raise MissingFile(f"{path} does not exist.") from error
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path
         reason = getattr(error, "strerror", None) or str(error)
         raise UnreadableFile(f"{path!r} cannot be read: {reason}.") from error

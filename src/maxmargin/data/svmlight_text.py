@@ -81,7 +81,8 @@ def read_label(token: bytes, rules: Rules) -> float:
     if b"," in token:
         raise Fault(
             f"several labels ({show(token)}): files with more than one label a line "
-            "are not supported; keep one, or write a file for each."
+            "are not supported; keep one, or write a file for each. CSV files are read "
+            "by `maxmargin fit` and `maxmargin apply`."
         )
     value = read_number(token, "a label", rules)
     if value < rules.least_label:

@@ -8,7 +8,7 @@ from array import array
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, BinaryIO, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from maxmargin.data.svmlight_files import (
     Source,
     name_of,
     opened,
+    read_head,
 )
 from maxmargin.errors import DataFormatError, InvalidInput, NotAvailable
 from maxmargin.typing import FloatMatrix
@@ -30,6 +31,7 @@ MISSING = {"", "?", "na", "n/a", "nan", "null", "none"}
 DELIMITERS = ",;\t|"
 PARQUET = b"PAR1"
 PACKED = (".gz", ".bz2", ".xz")
+SNIFFED = 2**14  # bytes at the start that say which format a file has
 
 
 class Table(NamedTuple):
@@ -72,7 +74,7 @@ def read_table(
     name = name_of(source)
     try:
         with opened(source, max_bytes) as stream:
-            head = stream.read(len(PARQUET)) or b""
+            head = read_head(stream, len(PARQUET))
             whole = Chained(head, stream)
             if head == PARQUET:
                 return _read_parquet(whole.read(), label)
@@ -81,13 +83,18 @@ def read_table(
         raise error.in_file(name) from error
 
 
-def guess_format(path: str | os.PathLike[str]) -> str:
-    """What a file is likely to hold: "svmlight", "csv" or "parquet"."""
-    with opened(path) as stream:
-        head = stream.read(2**14) or b""
+def guess_format(source: str | os.PathLike[str] | BinaryIO) -> str:
+    """What a file is likely to hold: "svmlight", "csv" or "parquet".
+
+    An open file must be seekable, and is left at its start.
+    """
+    with opened(source) as stream:
+        head = read_head(stream, SNIFFED)
+    if not isinstance(source, str | os.PathLike):
+        source.seek(0)
     if head.startswith(PARQUET):
         return "parquet"
-    suffixes = [suffix.lower() for suffix in Path(os.fspath(path)).suffixes]
+    suffixes = [suffix.lower() for suffix in Path(name_of(source)).suffixes]
     suffixes = [suffix for suffix in suffixes if suffix not in PACKED]
     if suffixes and suffixes[-1] in (".csv", ".tsv"):
         return "csv"
@@ -303,7 +310,8 @@ def _read_parquet(content: bytes, label: str | int | None) -> Table:
         parquet: Any = import_module("pyarrow.parquet")
     except ImportError as missing:
         raise NotAvailable(
-            "Parquet files need pyarrow: install it, or convert the file to CSV."
+            "Parquet files need the package pyarrow: pip install 'pyarrow>=17', or "
+            "convert the file to CSV."
         ) from missing
     try:
         file = parquet.ParquetFile(pa.BufferReader(content))

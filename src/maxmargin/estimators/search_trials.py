@@ -31,7 +31,7 @@ def check_optuna() -> Any:
     except ImportError as error:
         raise NotAvailable(
             "search='optuna' needs the library optuna, which is not installed: "
-            "pip install maxmargin[optuna], or use search='grid'."
+            "pip install 'optuna>=4', or use search='grid'."
         ) from error
     return optuna
 

@@ -1,7 +1,7 @@
 """How good are predictions? As LIBSVM and LIBLINEAR count."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -39,6 +39,20 @@ def score(true: FloatVector, predicted: FloatVector) -> Scores:
         float(np.mean((t - p) ** 2)),
         shared * shared / spread if spread != 0.0 else np.nan,
     )
+
+
+def score_facts(true: Any, predicted: Any, *, is_regression: bool) -> dict[str, Any]:
+    """Scores by name for JSON: the accuracy is a fraction, and only of classes."""
+    n = len(predicted)
+    if is_regression:
+        scores = score(true, predicted)
+        return {
+            "samples": n,
+            "mean_squared_error": scores.squared_error,
+            "squared_correlation": scores.squared_correlation,
+        }
+    n_right = int(np.count_nonzero(predicted == true))
+    return {"samples": n, "correct": n_right, "accuracy": n_right / n}
 
 
 def classification_line(scores: Scores, n: int) -> str:

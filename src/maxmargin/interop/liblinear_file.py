@@ -151,9 +151,16 @@ def liblinear_text(model: LinearModel) -> Iterator[bytes]:
     weights = model.coef
     if model.bias >= 0.0 and model.bias_weight is not None:
         weights = np.hstack((weights, model.bias_weight[:, None]))
+    zeros = b"0 " * len(weights) + b"\n"
     for first in range(0, weights.shape[1], BLOCK):
-        rows = weights[:, first : first + BLOCK].T.tolist()
-        lines = ["".join(f"{value:.17g} " for value in row) + "\n" for row in rows]
+        block = weights[:, first : first + BLOCK]
+        if not block.any():  # most blocks of very wide data
+            yield zeros * block.shape[1]
+            continue
+        lines = [
+            "".join(f"{value:.17g} " for value in row) + "\n"
+            for row in block.T.tolist()
+        ]
         yield "".join(lines).encode("ascii")
 
 

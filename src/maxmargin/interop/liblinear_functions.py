@@ -74,7 +74,7 @@ def train(arg1: Any, arg2: Any = None, arg3: Any = None, arg4: Any = None) -> An
     if param.flag_find_parameters:
         best = find_parameters(data, told, say)
         print(f"{best.line}\n")
-        return tuple(best)
+        return best.plain()
     if not param.flag_cross_validation:
         return model(train_linear(data, told, say).model, param)
     predicted = cross_validate_linear(data, told, say)
@@ -175,7 +175,7 @@ class LibLinear(CLibrary):
         told.C = first_C if first_C > 0 else told.C
         told.p = first_p if first_p > 0 else told.p
         best = find_parameters(prob.data, told, self._say(param))
-        for target, value in zip(rest[3:], best, strict=True):
+        for target, value in zip(rest[3:], best.plain(), strict=True):
             refuse_pointers(target)
             target.value = value
 

@@ -22,7 +22,7 @@ from maxmargin.interop.libsvm_training import Pace, Say, complain, quiet
 from maxmargin.interop.option_strings import LinearOptions, SolverType
 from maxmargin.interop.samples import DataSet
 from maxmargin.models.fit_linear import fit_linear_model, weights_of
-from maxmargin.solvers import Options, Status
+from maxmargin.solvers import Options
 from maxmargin.typing import FloatMatrix, FloatVector
 
 Start = FloatMatrix | None  # a row per hyperplane
@@ -33,6 +33,10 @@ LAST_C_SVR = 2.0**20
 SETTLED = 5  # values of C without a move
 UNMOVED = 1e-15
 N_TUBES = 20  # from (nearly) the largest target down to zero
+STOPPED = (
+    "WARNING: Stopped at time_limit: the search had tried {} settings, and later ones "
+    "may be better."
+)
 FIRST_SHARE = 0.1  # of the way that a first regression may go
 
 
@@ -42,6 +46,12 @@ class Best(NamedTuple):
     C: float
     p: float
     score: float  # share of correct ones, or mean squared error
+    n_tried: int = 0  # settings that were cross-validated to the end
+    is_complete: bool = True  # False: the time limit ended the search
+
+    def plain(self) -> tuple[float, float, float]:
+        """C, p and the score, as the package returns them."""
+        return self.C, self.p, self.score
 
     @property
     def line(self) -> str:
@@ -62,16 +72,12 @@ def find_parameters(
     pace = pace or Pace()
     folds = linear_folds(data, told, random)
     first = float(told.C) if told.flag_C_specified else -1.0
-    if told.solver_type != SolverType.L2R_L2LOSS_SVR:
-        return _walk(_Path(data, told, folds, pace, LAST_C), first, say)
-    best = Best(-1.0, -1.0, math.inf)
-    for p in _tubes(data.y, told):
-        path = _Path(data, replace(told, p=p), folds, pace, LAST_C_SVR)
-        found = _walk(path, first, say)
-        if found.score < best.score:
-            best = found._replace(p=p)
-        if pace.is_over():
-            break
+    if told.solver_type == SolverType.L2R_L2LOSS_SVR:
+        best = _search_tubes(_Path(data, told, folds, pace, LAST_C_SVR), first, say)
+    else:
+        best = _walk(_Path(data, told, folds, pace, LAST_C), first, say)
+    if not best.is_complete:
+        complain(STOPPED.format(best.n_tried))
     return best
 
 
@@ -87,6 +93,20 @@ class _Path(NamedTuple):
         return self.told.solver_type == SolverType.L2R_L2LOSS_SVR
 
 
+def _search_tubes(path: "_Path", first: float, say: Say) -> Best:
+    """The best C for every p, and the best of these."""
+    best = Best(-1.0, -1.0, math.inf)
+    n_tried = 0
+    for p in _tubes(path.data.y, path.told):
+        found = _walk(path._replace(told=replace(path.told, p=p)), first, say)
+        n_tried += found.n_tried
+        if found.score < best.score:
+            best = found._replace(p=p)
+        if not found.is_complete or path.pace.is_over():
+            return best._replace(n_tried=n_tried, is_complete=False)
+    return best._replace(n_tried=n_tried)
+
+
 def _tubes(y: FloatVector, told: LinearOptions) -> Iterator[float]:
     largest = float(np.abs(y).max())
     step = N_TUBES - 1
@@ -100,7 +120,7 @@ def _walk(path: _Path, first: float, say: Say) -> Best:
     C = min(first if first > 0.0 else first_C(path.data, path.told), path.last)
     best = Best(C, -1.0, math.inf if path.is_regression else 0.0)
     starts: list[Start] = [None] * len(path.folds)
-    n_settled = 0
+    n_settled = n_tried = 0
     while path.last >= C:
         tasks = [
             partial(_step, path, C, fold, start)
@@ -109,8 +129,9 @@ def _walk(path: _Path, first: float, say: Say) -> Best:
         steps = run_all(tasks, path.pace.threads)
         rate = _rate(path, steps)
         if path.pace.is_over():
-            complain(f"WARNING: {Status.TIME_LIMIT.value}")
-            return best if starts[0] is not None else best._replace(score=rate)
+            best = best if n_tried else best._replace(score=rate)
+            return best._replace(n_tried=n_tried, is_complete=False)
+        n_tried += 1
         is_better = rate < best.score if path.is_regression else rate > best.score
         best = Best(C, -1.0, rate) if is_better else best
         say(_line(path, C, rate))
@@ -119,10 +140,10 @@ def _walk(path: _Path, first: float, say: Say) -> Best:
         starts = [step.weights for step in steps]
         n_settled += 1
         if n_settled == SETTLED:
-            return best
+            return best._replace(n_tried=n_tried)
         C *= RATIO
     say("WARNING: maximum C reached.\n")
-    return best
+    return best._replace(n_tried=n_tried)
 
 
 class _Step(NamedTuple):

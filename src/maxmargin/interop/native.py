@@ -35,6 +35,7 @@ from maxmargin.interop.native_models import (
     parts_of_model,
 )
 
+COLUMNS = "columns"  # of the data, where the model takes some of them only
 MAGIC = b"\x89MAXM\r\n\x1a"  # damaged by whoever takes it for text
 VERSION = 1
 START = struct.Struct("<8sIQ")
@@ -74,7 +75,12 @@ def load(source: Source) -> Model:
 
 
 def refuse_scaling(saved: Saved, content: Content) -> None:
-    """A model of scaled features must not meet others."""
+    """A model of scaled or chosen features must not meet others."""
+    if COLUMNS in saved.arrays:
+        content.fail(
+            "the model was fitted by `maxmargin fit` on the features that occur in its "
+            "data, and does not choose them itself: use `maxmargin apply`."
+        )
     if "scaling" in saved.notes:
         content.fail(
             "the model was fitted on features that `maxmargin fit` scaled, and does "

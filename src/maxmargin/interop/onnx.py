@@ -129,7 +129,7 @@ def _import_onnx() -> Any:
         import onnx
     except ImportError as missing:
         raise NotAvailable(
-            "Writing ONNX files needs the package onnx: pip install maxmargin[onnx]."
+            "Writing ONNX files needs the package onnx: pip install 'onnx>=1.16'."
         ) from missing
     return onnx
 

@@ -22,6 +22,7 @@ BLOCK_COLUMNS = 512  # support vectors at a time
 TASK_ROWS = 256  # test rows per task of a thread
 MAX_DENSE_COLUMNS = 1 << 14  # a block of sparse test rows is written out up to here
 
+MANY_WEIGHTS = 1 << 20  # from here on, fewer values than columns are left as they are
 FEW_CELLS = 1 << 12  # values of support vectors: too few for `coef_` to save time
 
 Part = tuple[slice, FloatMatrix]  # some support vectors, and their coefficients
@@ -46,8 +47,7 @@ class KernelSum:
         self, rows: Rows, parts: Sequence[Part], n_threads: int
     ) -> list[FloatMatrix]:
         """One matrix per part: test rows by coefficient columns."""
-        n_cells = len(self.support) * self.support.n_columns
-        if isinstance(self.kernel, Linear) and n_cells > FEW_CELLS:
+        if isinstance(self.kernel, Linear) and self._has_weights():
             return [self._of_linear(rows, part) for part in parts]
         sums = [np.zeros((len(rows), weight.shape[1])) for _, weight in parts]
         tasks = [
@@ -56,6 +56,12 @@ class KernelSum:
         ]
         run_all(tasks, n_threads)
         return sums
+
+    def _has_weights(self) -> bool:
+        """Whether one vector of weights costs less than the support vectors do."""
+        n_columns, n_values = self.support.n_columns, self.support.n_values
+        is_mostly_empty = n_columns > max(MANY_WEIGHTS, n_values)
+        return len(self.support) * n_columns > FEW_CELLS and not is_mostly_empty
 
     def _alike(self, rows: Rows) -> Rows:
         """Rows in the layout and position of the support vectors."""

@@ -26,6 +26,7 @@ TASK_VALUES = 1 << 18  # stored values of test rows per task of a thread
 
 LARGEST_NORM = 1e150  # of a sample, squared: products of two must stay finite
 LARGEST_TARGET = 1e100  # its square, times C, must stay finite too
+MOST_FEATURES = 1 << 27  # a vector of weights is 1 GiB then, and solvers need several
 
 Start = FloatVector | None
 Solve = Callable[[LinearProblem, Start], Solution]
@@ -100,7 +101,14 @@ def _read(
 
 
 def check_size(design: Design) -> None:
-    """Refuse samples whose products overflow."""
+    """Refuse samples whose products overflow, or whose weights do not fit memory."""
+    if design.n_features > MOST_FEATURES:
+        raise InvalidInput(
+            f"A linear machine keeps a weight for each of {design.n_features:,} "
+            f"features; at most {MOST_FEATURES:,} are supported. Number the features "
+            "that occur from 1 on, or use a kernel machine, which keeps only values "
+            "that are not zero."
+        )
     if not design.squared_norms.max() <= LARGEST_NORM:
         raise InvalidInput(
             "Samples are too large for products of two of them to be finite in "
