@@ -9,6 +9,9 @@ MaxMarginError
 └── NotAvailable (NotImplementedError)    asked for something not there yet
 """
 
+from enum import Enum
+from typing import Never, NoReturn
+
 
 class MaxMarginError(Exception):
     """Base of every error this package raises on its own account."""
@@ -79,3 +82,18 @@ class UnreadableFile(InvalidInput, OSError):
 
 class NotAvailable(MaxMarginError, NotImplementedError):
     """A known feature that this version does not offer."""
+
+
+def refuse(kind: Never, what: str) -> NoReturn:
+    """The end of a chain of cases over all kernels, machines or losses.
+
+    To a type checker this is `typing.assert_never`: it reports the case that is
+    missing. At run time the error names it.
+    """
+    value: object = kind
+    name = type(value).__name__
+    if isinstance(value, str | Enum):
+        name = value.name if isinstance(value, Enum) else value
+    raise NotAvailable(
+        f"{what} is not available for {name}: this case has not been written yet."
+    )
