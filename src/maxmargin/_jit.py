@@ -24,6 +24,9 @@ from llvmlite import ir
 from numba import config, types
 from numba.extending import intrinsic, overload
 
+from maxmargin import _clock
+from maxmargin._interrupts import interrupts_noted, raise_if_noted
+
 try:
     from numba.core.caching import (
         CompileResultCacheImpl,
@@ -74,7 +77,13 @@ def compiled_as(verb: Callable[..., Any]) -> Callable[[Function], Function]:
 
 
 def _compile(function: Function, options: dict[str, Any]) -> Function:
-    if config.DISABLE_JIT or cache_folder() is None:
+    if config.DISABLE_JIT:
+        return numba.njit(**options)(function)
+    return _set_apart(_with_cache(function, options))
+
+
+def _with_cache(function: Function, options: dict[str, Any]) -> Function:
+    if cache_folder() is None:
         return numba.njit(**options)(function)
     try:
         if HAS_CACHE_CLASSES:
@@ -85,6 +94,22 @@ def _compile(function: Function, options: dict[str, Any]) -> Function:
             return numba.njit(cache=True, **options)(function)
     except Exception:  # whatever ails the cache, the function still compiles
         return numba.njit(**options)(function)
+
+
+def _set_apart(compiled: Any) -> Any:
+    """Stop the clock of limits, and hold Ctrl-C back, while a call is compiled for.
+
+    Numba calls `_compile_for_args` whenever it meets arguments of new types; machine
+    code is looked for on disk, and otherwise made, inside.
+    """
+    compile_for = compiled._compile_for_args
+
+    def compile_apart(*arguments: Any, **named: Any) -> Any:
+        with _clock.paused(), interrupts_noted():
+            return compile_for(*arguments, **named)
+
+    compiled._compile_for_args = compile_apart
+    return compiled
 
 
 # Where the machine code is kept.
@@ -177,6 +202,7 @@ if HAS_CACHE_CLASSES:
         _impl_class = _KeyedCacheImpl
 
         def load_overload(self, sig: Any, target_context: Any) -> Any:
+            raise_if_noted()  # a function is about to begin
             try:
                 found = super().load_overload(sig, target_context)
             except Exception:  # a damaged pickle can raise anything
@@ -190,6 +216,7 @@ if HAS_CACHE_CLASSES:
         def save_overload(self, sig: Any, data: Any) -> None:
             with suppress(OSError):  # the disk is full, or the folder has gone
                 super().save_overload(sig, data)
+            raise_if_noted()
 
 
 @contextmanager

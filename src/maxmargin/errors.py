@@ -10,6 +10,9 @@ MaxMarginError
 └── NotAvailable (NotImplementedError)    asked for something not there yet
 """
 
+from enum import Enum
+from typing import Never, NoReturn
+
 
 class MaxMarginError(Exception):
     """Base of every error this package raises on its own account."""
@@ -84,3 +87,18 @@ class MissingFile(UnreadableFile, FileNotFoundError):
 
 class NotAvailable(MaxMarginError, NotImplementedError):
     """A known feature that this version does not offer."""
+
+
+def refuse(kind: Never, what: str) -> NoReturn:
+    """The end of a chain of cases over all kernels, machines or losses.
+
+    To a type checker this is `typing.assert_never`: it reports the case that is
+    missing. At run time the error names it.
+    """
+    value: object = kind
+    name = type(value).__name__
+    if isinstance(value, str | Enum):
+        name = value.name if isinstance(value, Enum) else value
+    raise NotAvailable(
+        f"{what} is not available for {name}: this case has not been written yet."
+    )

@@ -82,7 +82,7 @@ def test_time_limit_ends_the_trials(optuna: Any) -> None:
     with pytest.warns(UserWarning) as caught:
         search.fit(X, y)
 
-    assert any("after 1 of 40 points" in str(one.message) for one in caught)
+    assert any("tried 1 of 40 settings" in str(one.message) for one in caught)
     assert len(search.cv_results_["params"]) == 1
 
 

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from os.path import samefile
 from typing import IO, Any, TypeAlias
 
+from maxmargin import _clock
+
 STANDARD_INPUT = "-"  # in place of a data file's name
 
 
@@ -32,6 +34,7 @@ class Context:
     n_threads: int | None = None  # None: all cores
     time_limit: float | None = None  # seconds
     began: float = field(default_factory=time.monotonic, compare=False)
+    started: float = field(default_factory=_clock.now, compare=False)  # of the limit
 
     @property
     def cores(self) -> int:
@@ -44,7 +47,7 @@ class Context:
         """Of the time limit; infinite where there is none."""
         if self.time_limit is None:
             return float("inf")
-        return self.began + self.time_limit - time.monotonic()
+        return self.started + self.time_limit - _clock.now()
 
     def say(self, line: str = "", end: str = "\n", *, flush: bool = False) -> None:
         """Write a line for people; nothing where a machine asked."""

@@ -4,6 +4,7 @@ import os
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from maxmargin import _clock
 from maxmargin.cli.console import (
     STANDARD_INPUT,
     Context,
@@ -201,7 +202,7 @@ def _search(prepared: Prepared, told: Parsed, context: Context, line: Line) -> O
 
     fixed = told["--C"], told["--gamma"]
     limit = context.time_limit
-    until = float("inf") if limit is None else context.began + SEARCH_SHARE * limit
+    until = float("inf") if limit is None else context.started + SEARCH_SHARE * limit
     search = Search(prepared.samples, prepared.kernel, told["--folds"])
     best = search.run(fixed, context.cores, until, line.show)
     n_tried, n_planned = len(search.tried), search.n_planned
@@ -232,7 +233,7 @@ def _train(
     limit = context.time_limit
     left = None if limit is None else max(context.seconds_left(), 0.05)
     tol = 1e-5 if setting.kernel == "linear" else 1e-3
-    options = Options(tol=tol, time_limit=left, started=time.monotonic(), callback=show)
+    options = Options(tol=tol, time_limit=left, started=_clock.now(), callback=show)
     fitted = fit(samples, setting, options, context.cores)
     worst = max((s.status for s in fitted.solutions), key=lambda s: s.rank)
     if worst is not Status.CONVERGED:

@@ -7,7 +7,6 @@ deviation.
 """
 
 import math
-import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
@@ -15,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from maxmargin import _clock
 from maxmargin._threads import run_all
 from maxmargin.data.labels import Labels
 from maxmargin.interop.c_rand import CRand
@@ -22,7 +22,7 @@ from maxmargin.interop.folds import Fold, plain_folds, stratified_folds
 from maxmargin.kernels.functions import RBF
 from maxmargin.models.fit_kernel import KernelSet, KernelSpec, fit_kernel_model
 from maxmargin.models.fit_linear import LinearSet, LinearSpec, fit_linear_model
-from maxmargin.models.kernel_model import KernelModel
+from maxmargin.models.kernel_model import KernelModel, MachineWord
 from maxmargin.models.linear_model import LinearModel
 from maxmargin.solvers import Options, Solution
 from maxmargin.typing import FloatVector, IntVector
@@ -89,7 +89,7 @@ def fit(samples: Samples, setting: Setting, options: Options, cores: int) -> Fit
         linear, evidence = fit_linear_model(spec, training, options, cores)
         return Fitted(linear, [found.solution for found in evidence])
     assert setting.gamma is not None, "an RBF kernel has a gamma"
-    machine = "c_svc" if is_classifier else "epsilon_svr"
+    machine: MachineWord = "c_svc" if is_classifier else "epsilon_svr"
     kernel_spec = KernelSpec(
         machine, RBF(setting.gamma), setting.C, 0.5, setting.epsilon
     )
@@ -155,14 +155,14 @@ class Search:
     def _try(
         self, setting: Setting, cores: int, until: float, show: Callable[[str], None]
     ) -> None:
-        if setting in self.tried or time.monotonic() > until:
+        if setting in self.tried or _clock.now() > until:
             return
         show(f"search: {describe(setting)}, {len(self.tried)} settings so far")
         tasks = [
             partial(_loss, self.samples, fold, setting, until) for fold in self.folds
         ]
         total = sum(run_all(tasks, cores))
-        if time.monotonic() > until and self.tried:
+        if _clock.now() > until and self.tried:
             return  # it may have been cut short
         self.tried[setting] = Tried(setting, total / self.samples.n)
 
@@ -236,7 +236,7 @@ def _folds(samples: Samples, n_folds: int) -> list[Fold]:
 
 def _loss(samples: Samples, fold: Fold, setting: Setting, until: float) -> float:
     """Errors, or squared errors, on the samples held out, summed."""
-    left = max(until - time.monotonic(), 0.01)
+    left = max(until - _clock.now(), 0.01)
     limit = left if np.isfinite(left) else None
     tol = LINEAR_TOL if setting.kernel == "linear" else 1e-3
     options = Options(tol=tol, time_limit=limit)

@@ -133,4 +133,4 @@ def pace_of(context: Context, line: Line) -> "Pace":
             f"violation {progress.violation:.2g}"
         )
 
-    return Pace(context.cores, context.time_limit, show, context.began)
+    return Pace(context.cores, context.time_limit, show, context.started)

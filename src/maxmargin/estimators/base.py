@@ -132,6 +132,11 @@ class BaseMachine(BaseEstimator):
 
         return show
 
+    @property
+    def _wants_probability(self) -> bool:
+        """`probability`; its default in scikit-learn, 'deprecated', means no."""
+        return not isinstance(self.probability, str) and bool(self.probability)
+
     def _n_threads(self) -> int:
         """n_jobs in words: None is all cores, but one inside a joblib worker."""
         cores = count_cores()
@@ -175,7 +180,14 @@ class BaseMachine(BaseEstimator):
             return "Solver stopped where float64 ends."
         if self.status_ is Status.TIME_LIMIT:
             return f"Solver terminated early (time_limit={self.time_limit})."
-        return f"Solver terminated early (max_iter={self.max_iter})."
+        return f"Solver terminated early ({self._most_iterations()})."
+
+    def _most_iterations(self) -> str:
+        """max_iter, with the number that -1 stood for."""
+        if self.max_iter != -1:
+            return f"max_iter={self.max_iter}"
+        reached = int(np.max(self.n_iter_))
+        return f"max_iter=-1, which stands for {reached} {self._steps} here"
 
 
 def say(line: str) -> None:

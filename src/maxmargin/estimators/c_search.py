@@ -20,6 +20,8 @@ from sklearn.utils.validation import check_array
 
 from maxmargin._threads import count_cores, run_all
 from maxmargin.errors import InvalidInput
+from maxmargin.estimators.linear import LinearSVC, LinearSVR
+from maxmargin.estimators.logistic import LogisticRegression
 from maxmargin.typing import FloatVector
 
 DOUBLE = 2.0
@@ -78,6 +80,7 @@ def search_C(
     CSearch
         All values with their scores, and the best: the smallest C among equals.
     """
+    _check_linear(estimator)
     is_regression = not is_classifier(estimator)
     if epsilons is not None and not is_regression:
         raise InvalidInput("epsilons are for regressions; leave them out here.")
@@ -101,6 +104,15 @@ def search_C(
             for C, scores in _walk(folds, first, last)
         ]
     return _summary(points, is_regression)
+
+
+def _check_linear(estimator: Any) -> None:
+    if not isinstance(estimator, LinearSVC | LinearSVR | LogisticRegression):
+        raise InvalidInput(
+            "search_C needs a LinearSVC, LinearSVR or LogisticRegression of maxmargin, "
+            f"got {type(estimator).__name__}; SVCCV, SVRCV, NuSVCCV and NuSVRCV search "
+            "kernel machines, GridSearchCV any estimator."
+        )
 
 
 def smallest_C(estimator: Any, X: Any, y: np.ndarray) -> float:

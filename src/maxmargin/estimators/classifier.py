@@ -130,7 +130,7 @@ class PairwiseClassifier(Probable, ClassifierMixin, Labelled, KernelMachine):
 
     def _folds(self, labels: Labels) -> list[list[IntVector] | None] | None:
         """What each pair holds out; None: no probabilities, or one sample at a time."""
-        if not self.probability:
+        if not self._wants_probability:
             return None
         pairs = labels.pairs()
         if self.calibration == "leave_one_out":

@@ -1,11 +1,13 @@
 """How well does a machine predict what it has not seen? Fold by fold."""
 
 import time
+import warnings
 from functools import partial
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone, is_classifier
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import check_scoring
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import column_or_1d
@@ -68,10 +70,17 @@ def cross_validate(
             "any estimator."
         )
     cut = {"cv": cv, "groups": groups, "random_state": random_state}
-    if type(estimator) in SHARED and not estimator.probability:
+    if type(estimator) in SHARED and not estimator._wants_probability:
         found = _share(estimator, (X, y, sample_weight), scoring, cut)
     else:
         found = _fit_each(estimator, (X, y, sample_weight), scoring, cut)
+    if not found.is_complete:
+        warnings.warn(
+            f"time_limit={estimator.time_limit:g} ended folds before they were solved: "
+            f"the largest KKT violation is {found.violation:.3g}. Raise time_limit.",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
     return {
         "test_score": found.splits,
         "fit_time": found.seconds / len(found.splits),

@@ -22,7 +22,8 @@ PARAMETERS = {
     "shrinking": "bool|Set variables aside that will not move again. Never changes the "
     "answer: all of them are looked at before the end.",
     "probability": "bool|Fit sigmoids, or for regression and novelty detection a "
-    "distribution, so that probabilities can be told. Costs a few short fits more.",
+    "distribution, so that probabilities can be told. Costs a few short fits more. "
+    "'deprecated', the default of scikit-learn, is False.",
     "calibration": "{'folds', 'leave_one_out'}|Which decision values the sigmoids are "
     "fitted to: those of five folds held out, as in LIBSVM, or those of each sample "
     "held out alone, estimated without a refit.",
@@ -53,8 +54,9 @@ PARAMETERS = {
     "decrease it promises, or by its violation alone.",
     "fit_intercept": "bool|Without an intercept the decision passes through the origin "
     "of the kernel's feature space, and one variable moves at a time.",
-    "time_limit": "float or None|Seconds after which a fit is left as it is, with a "
-    "ConvergenceWarning.",
+    "time_limit": "float or None|Seconds of solving after which a fit is left as it "
+    "is, with a ConvergenceWarning. Compilation, in the first process that needs the "
+    "code, is not counted.",
     "warm_start": "bool|Start from where the last fit ended, if the samples, features "
     "and classes are the same; otherwise from zero, with a warning.",
     "callback": "callable or None|Called about ten times a second, and at the end, "
@@ -181,8 +183,9 @@ SEARCH_PARAMETERS = {
     "third of them on three times as many, and so on; or wherever optuna looks between "
     "the ends of the lists.",
     "n_trials": "int|Points that search='optuna' tries.",
-    "time_limit": "float or None|Seconds after which no further point is tried; the "
-    "best so far is fitted.",
+    "time_limit": "float or None|Seconds of solving after which no further point is "
+    "tried, compilation not counted. The best so far is fitted to all samples after "
+    "that, and a warning says how many were tried; cv_results_['is_tried'] says which.",
     "random_state": "int or None|Seed of shuffled folds, and of search='optuna'; None "
     "leaves samples in order.",
     "verbose": "bool or int|1: a progress bar at a terminal where rich is installed, "
@@ -197,7 +200,7 @@ SELECTION_ATTRIBUTES = {
     "best_score_": "float|Mean score of the best point over the folds.",
     "best_index_": "int|Its place in cv_results_: the first of equals.",
     "cv_results_": "dict of arrays|As of GridSearchCV; kkt_violation is the largest of "
-    "all machines of a point.",
+    "all machines of a point, is_tried is False where time_limit left no time for it.",
     "n_splits_": "int|Number of folds.",
     "refit_time_": "float|Seconds for the last fit.",
     "status_": "Status|How the last fit ended.",

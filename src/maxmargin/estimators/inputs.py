@@ -1,6 +1,5 @@
 """What did the user hand in? Samples and weights, checked and sorted out."""
 
-import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +11,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from maxmargin import _clock
 from maxmargin.data.weights import counted_samples
 from maxmargin.errors import InvalidInput
 from maxmargin.kernels.gram import count_samples
@@ -29,7 +29,7 @@ class TrainingSet:
     kept: IntVector  # rows of positive weight
     weight: FloatVector  # of the kept rows
     is_sparse: bool
-    started: float  # on the monotonic clock
+    started: float  # on the clock of `_clock`
 
     @property
     def is_whole(self) -> bool:
@@ -81,7 +81,7 @@ def check_training_set(
     estimator: Any, X: Any, y: Any, sample_weight: Any
 ) -> TrainingSet:
     """Everything fit needs to know about X and the weights, or a clear error."""
-    started = time.monotonic()
+    started = _clock.now()
     X = check_samples(estimator, X, reset=True)
     return gather(X, y, sample_weight, started=started)
 

@@ -120,7 +120,7 @@ class Intervals(BaseMachine):
         self, solved: Solved, target: FloatVector, weight: FloatVector
     ) -> dict[str, Any]:
         """What the errors on held-out samples say."""
-        if not self.probability:
+        if not self._wants_probability:
             return {}
         if self.calibration == "leave_one_out":
             said = HeldOut(leave_one_out_decisions(solved), Status.CONVERGED)

@@ -1,15 +1,16 @@
 """Which kernel do the words mean? Turned into a Gram matrix of checked samples."""
 
-import time
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from maxmargin import _clock
 from maxmargin.data.rows import as_rows
-from maxmargin.errors import InvalidInput
+from maxmargin.errors import InvalidInput, NotAvailable
 from maxmargin.estimators.inputs import TrainingSet, check_samples, gather
-from maxmargin.kernels import RBF, Gram, Kernel, Laplacian, Linear, Polynomial, Sigmoid
+from maxmargin.kernels import Gram, Kernel
+from maxmargin.kernels.functions import KERNELS
 from maxmargin.kernels.gram import (
     MatrixGram,
     VectorGram,
@@ -34,7 +35,7 @@ def check_kernel_samples(estimator: Any, X: Any, *, reset: bool) -> Any:
 
 def check_kernel_set(estimator: Any, X: Any, y: Any, sample_weight: Any) -> TrainingSet:
     """Everything fit needs to know about X and the weights, or a clear error."""
-    started = time.monotonic()
+    started = _clock.now()
     X = check_kernel_samples(estimator, X, reset=True)
     is_precomputed = estimator.kernel == "precomputed"
     if is_precomputed and X.shape[1] != count_samples(X):
@@ -51,15 +52,19 @@ def resolve_kernel(estimator: Any, training: TrainingSet) -> Kernel | None:
     """The kernel the words stand for; None where K is given or a function gives it."""
     if callable(estimator.kernel) or estimator.kernel == "precomputed":
         return None
-    gamma, coef0 = resolve_gamma(estimator, training), float(estimator.coef0)
-    choices: dict[str, Kernel] = {
-        "linear": Linear(),
-        "poly": Polynomial(gamma, coef0, int(estimator.degree)),
-        "rbf": RBF(gamma),
-        "sigmoid": Sigmoid(gamma, coef0),
-        "laplacian": Laplacian(gamma),
+    kind = KERNELS[estimator.kernel]
+    values: dict[str, Any] = {
+        "gamma": resolve_gamma(estimator, training),
+        "coef0": float(estimator.coef0),
+        "degree": int(estimator.degree),
     }
-    return choices[estimator.kernel]
+    unknown = set(kind._fields) - set(values)
+    if unknown:
+        raise NotAvailable(
+            f"The kernel {kind.__name__} has the parameters {', '.join(kind._fields)}, "
+            f"and estimators have only {', '.join(values)}."
+        )
+    return kind(**{name: values[name] for name in kind._fields})
 
 
 def resolve_gamma(estimator: Any, training: TrainingSet) -> float:

@@ -147,7 +147,10 @@ class LinearMachine(BaseMachine):
 
     def _reason(self) -> str:
         if self.status_ is Status.MAX_ITER:
-            return "Liblinear failed to converge, increase the number of iterations."
+            return (
+                "Liblinear failed to converge, increase the number of iterations. "
+                f"({self._most_iterations()})"
+            )
         return super()._reason()
 
     # Predicting.

@@ -43,7 +43,7 @@ class CalibratedPlanes(Probable, LinearClassifier):
 
     def _solve(self, design: Design, targets: Any, training: TrainingSet) -> Any:
         fitted = super()._solve(design, targets, training)
-        if not self.probability:
+        if not self._wants_probability:
             return fitted
         options = replace(self._options(training), callback=None)
         folds = stratified_folds(targets.labels.code, self._random())

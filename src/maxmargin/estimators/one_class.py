@@ -87,7 +87,7 @@ class OneClassSVM(OutlierMixin, Unlabelled, OneProblem):
 
     def _solve(self, gram: Gram, targets: Any, training: TrainingSet) -> dict[str, Any]:
         fitted = super()._solve(gram, targets, training)
-        if self.probability and "prob_density_marks_" not in fitted:
+        if self._wants_probability and "prob_density_marks_" not in fitted:
             fitted["_notes"] = [*fitted["_notes"], TOO_FEW]
         return fitted | {"_largest": float(np.abs(gram.diagonal()).max())}
 
@@ -95,7 +95,7 @@ class OneClassSVM(OutlierMixin, Unlabelled, OneProblem):
         self, solved: Solved, targets: None, training: TrainingSet
     ) -> dict[str, Any]:
         """Marks on the decision value; samples on the boundary count as inside."""
-        if not self.probability:
+        if not self._wants_probability:
             return {}
         decisions = solved.machine.decisions
         on_boundary = max(solved.machine.solution.violation, ROUNDING_32)

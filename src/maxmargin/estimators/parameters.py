@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from maxmargin.errors import InvalidInput
+from maxmargin.kernels.functions import KERNELS
 
 MAX_DEGREE = 10_000
 LARGEST_SEED = 2**32 - 1
-KERNELS = ("linear", "poly", "rbf", "sigmoid", "laplacian", "precomputed")
 
 
 class Rule(NamedTuple):
@@ -60,8 +60,11 @@ RULES = {
     ),
     "coef0": Rule(lambda v: _is_real(v) and np.isfinite(v), "a finite number"),
     "kernel": Rule(
-        lambda v: callable(v) or (isinstance(v, str) and v in KERNELS),
-        f"one of {', '.join(KERNELS)}, or a function of two sets of samples",
+        lambda v: (
+            callable(v) or (isinstance(v, str) and (v in KERNELS or v == "precomputed"))
+        ),
+        f"one of {', '.join(KERNELS)}, precomputed, or a function of two sets of "
+        "samples",
     ),
     "cache_size": Rule(
         lambda v: v == "auto" if isinstance(v, str) else _is_real(v) and 0 < v < np.inf,
@@ -82,7 +85,10 @@ RULES = {
     "working_set": _one_of("second_order", "first_order"),
     "decision_function_shape": _one_of("ovr", "ovo"),
     "shrinking": YES_OR_NO,
-    "probability": YES_OR_NO,
+    "probability": Rule(
+        lambda v: _is_bool(v) or (isinstance(v, str) and v == "deprecated"),
+        "True or False ('deprecated', scikit-learn's default, is False)",
+    ),
     "verbose": Rule(
         lambda v: _is_bool(v) or (_is_int(v) and v >= 0), "True, False or a number"
     ),

@@ -17,7 +17,7 @@ from maxmargin.typing import FloatMatrix
 
 
 def _has_probability(estimator: Any) -> bool:
-    if not estimator.probability:
+    if not estimator._wants_probability:
         raise AttributeError("predict_proba is not available when probability=False")
     return True
 
@@ -53,12 +53,12 @@ class Probable(BaseMachine):
     def _follows_probability(self) -> bool:
         """Whether labels are those of the largest probability."""
         if self.predict_by == "auto":
-            return bool(self.probability) and hasattr(self, "probA_")
+            return self._wants_probability and hasattr(self, "probA_")
         return self.predict_by == "probability"
 
     def _check_calibration(self) -> None:
         """Refuse words that contradict one another, before any work."""
-        if self.predict_by == "probability" and not self.probability:
+        if self.predict_by == "probability" and not self._wants_probability:
             raise InvalidInput(
                 "predict_by='probability' needs probability=True: set it, or leave "
                 "predict_by at 'auto'."

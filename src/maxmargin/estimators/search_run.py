@@ -1,11 +1,11 @@
 """How does a search go along? Points are judged, told of, and kept to the time."""
 
-import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from maxmargin import _clock
 from maxmargin.errors import InvalidInput
 from maxmargin.estimators.search_plans import Point, Tried, best_of, ranks
 from maxmargin.estimators.search_progress import CellReport
@@ -31,15 +31,21 @@ class Run:
     """One search: counts, tells, and keeps to the time."""
 
     def __init__(
-        self, search: Any, prepared: Prepared, show: Callable[[CellReport], None]
+        self,
+        search: Any,
+        prepared: Prepared,
+        show: Callable[[CellReport], None],
+        started: float,
     ) -> None:
+        """`started`, on the clock of limits: when the search began to prepare."""
         self.search, self.prepared, self.show = search, prepared, show
-        self.started = time.monotonic()
+        self.started = started
         self.names = list(prepared.axes)
         self.values = [[*values] for values in prepared.axes.values()]
         self.studies: dict[int, Any] = {}
         self.best: tuple[float, dict[str, Any]] | None = None
         self.n_done = self.n_asked = self.n_expected = 0
+        self.n_unsolved = 0  # points that the limit interrupted
         self.is_cut = False
 
     def params(self, point: Point) -> dict[str, Any]:
@@ -58,7 +64,7 @@ class Run:
             values.append(params[name])
         point = tuple(len(values) - 1 for values in self.values)
         found = self.judge([point], self.prepared.n)[0]
-        return None if self.is_cut else found
+        return found if found.score.is_tried else None
 
     def judge(self, points: Sequence[Point], n_samples: int) -> list[Tried]:
         """Scores of points, on so many samples."""
@@ -71,10 +77,12 @@ class Run:
                 self.is_cut = True
                 break
             for cell, score in zip(batch, study.solve(batch), strict=True):
+                self.is_cut |= not score.is_complete
                 if score.is_complete or self.best is None:
+                    self.n_unsolved += not score.is_complete
                     scores[cells[cell]] = score
                     self._tell(cells[cell], score)
-        missing = Score(np.full(n_folds, np.nan), 0.0, np.nan, False)
+        missing = Score(np.full(n_folds, np.nan), 0.0, np.nan, False, is_tried=False)
         return [Tried(p, scores.get(p, missing), 0, n_samples) for p in points]
 
     def gram(self, params: dict[str, Any]) -> Any:
@@ -82,9 +90,15 @@ class Run:
         study = self.studies.get(self.prepared.n)
         return None if study is None else study.gram(study.cell(params))
 
-    def _is_late(self) -> bool:
+    def seconds_left(self) -> float:
+        """Of the limit, infinite where there is none; compilation is not counted."""
         limit = self.search.time_limit
-        return limit is not None and time.monotonic() - self.started > limit
+        if limit is None:
+            return np.inf
+        return float(limit) - (_clock.now() - self.started)
+
+    def _is_late(self) -> bool:
+        return self.seconds_left() < 0.0
 
     def _study(self, n_samples: int) -> Any:
         if n_samples not in self.studies:
@@ -110,13 +124,14 @@ class Run:
                 f"None of the {len(tried)} points could be scored on every fold: "
                 f"{self.search._fold_needs}"
             )
-        last = max(one.round for one in tried)
+        last = max(one.round for one in tried if not np.isnan(one.score.mean))
         final = [k for k, one in enumerate(tried) if one.round == last]
         best = final[best_of([tried[k] for k in final])]
         notes = self._notes(tried)
         return {
             "cv_results_": self._results(tried),
             "best_index_": best,
+            "_is_solved": tried[best].score.is_complete,
             "best_score_": float(means[best]),
             "best_params_": self.params(tried[best].point),
             "_notes": notes,
@@ -125,9 +140,11 @@ class Run:
     def _notes(self, tried: list[Tried]) -> list[str]:
         notes = []
         if self.is_cut:
+            unsolved = ", which was not solved to tol" if self.n_unsolved else ""
             notes.append(
-                f"The search ended at time_limit={self.search.time_limit:g} after "
-                f"{self.n_done} of {self.n_points} points; the best of these is taken."
+                f"The search ended at time_limit={self.search.time_limit:g}: tried "
+                f"{self.n_done} of {self.n_points} settings{unsolved}. The best of "
+                "these is fitted; raise time_limit, or search fewer settings."
             )
         if any(one.score.is_complete and np.isnan(one.score.mean) for one in tried):
             needs = self.search._fold_needs
@@ -160,6 +177,7 @@ class Run:
         results["std_test_score"] = splits.std(axis=1)
         results["rank_test_score"] = ranks([one.score.mean for one in tried])
         results["kkt_violation"] = np.array([one.score.violation for one in tried])
+        results["is_tried"] = np.array([one.score.is_tried for one in tried])
         return results
 
 

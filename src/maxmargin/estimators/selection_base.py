@@ -9,6 +9,8 @@ from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from maxmargin import _clock
+from maxmargin.errors import ModelFormatError
 from maxmargin.estimators.base import BaseMachine
 from maxmargin.estimators.parameters import RULES, Rule, check_parameters
 from maxmargin.estimators.search_plans import (
@@ -23,10 +25,11 @@ from maxmargin.estimators.search_run import Axes, Prepared, Run
 from maxmargin.estimators.search_trials import check_optuna, check_ranges, suggested
 from maxmargin.estimators.study import Score, make_folds
 from maxmargin.selection.folds import Fold
+from maxmargin.solvers import Status
 
 SEARCHES = ("grid", "coarse-to-fine", "halving", "optuna")
 EPSILON_ENDS = -6.0, -1.0  # exponents of two, of the deviation of the targets
-REFIT_SHARE = 0.2  # of time_limit, that the last fit has in any case
+REFIT_SHARE = 0.2  # of time_limit: for the last fit, where no fold was solved in time
 
 
 def spread(values: Any, ends: tuple[float, float], unit: float) -> list[Any]:
@@ -109,6 +112,13 @@ class BaseSelection(BaseMachine):
         finally:
             del self._groups
 
+    def save(self, path, *, format=None, digits=None):
+        """Not for searches: a file holds one machine, such as `best_estimator_`."""
+        raise ModelFormatError(
+            f"a file holds one machine, and {type(self).__name__} is a search: save "
+            "its best_estimator_ after fit."
+        )
+
     # What subclasses say.
 
     def _plain(self) -> Any:
@@ -131,22 +141,21 @@ class BaseSelection(BaseMachine):
     def _fit_checked(self, X: Any, y: Any, sample_weight: Any) -> dict[str, Any]:
         if self.search == "optuna":
             check_optuna()
+        started = _clock.now()
         prepared = self._prepare(X, y, sample_weight)
         with shown(self.verbose) as show:
-            run = Run(self, prepared, show)
+            run = Run(self, prepared, show, started)
             tried = self._try(run, prepared)
         found = run.summary(tried)
         machine = self._machine(found["best_params_"])
-        if self.time_limit is not None:
-            left = self.time_limit - (time.monotonic() - run.started)
-            least = REFIT_SHARE * self.time_limit
-            machine.set_params(time_limit=max(left, least))
+        machine.set_params(time_limit=self._limit_of_refit(run, found))
         began = time.monotonic()
         machine._known_gram = run.gram(found["best_params_"])
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # said by this fit
             machine.fit(prepared.X, y, sample_weight)
         del machine._known_gram
+        machine.set_params(time_limit=self.time_limit)
         found |= {"best_estimator_": machine, "refit_time_": time.monotonic() - began}
         found |= {"status_": machine.status_, "n_splits_": len(prepared.folds)}
         found |= {"kkt_violation_": machine.kkt_violation_, "n_iter_": machine.n_iter_}
@@ -156,6 +165,19 @@ class BaseSelection(BaseMachine):
         for name, value in found["best_params_"].items():
             found[f"{name}_"] = value
         return found
+
+    def _limit_of_refit(self, run: Run, found: dict[str, Any]) -> float | None:
+        """None where all folds were solved: one more fit costs less than they did."""
+        is_solved = found.pop("_is_solved")
+        if self.time_limit is None or is_solved:
+            return None
+        return max(run.seconds_left(), REFIT_SHARE * self.time_limit)
+
+    def _reason(self) -> str:
+        if self.status_ is Status.TIME_LIMIT:
+            limit = f"time_limit={self.time_limit:g}"
+            return f"Solver terminated early in the last fit ({limit})."
+        return super()._reason()
 
     def _try(self, run: Run, prepared: Prepared) -> list[Tried]:
         """Points and their scores, in the order that `search` says."""

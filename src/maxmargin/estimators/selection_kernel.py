@@ -27,6 +27,7 @@ from maxmargin.estimators.study import (
     check_scorer,
 )
 from maxmargin.kernels import Kernel
+from maxmargin.kernels.functions import KERNELS
 from maxmargin.kernels.gram import (
     check_symmetric,
     count_samples,
@@ -58,10 +59,9 @@ class KernelSelection(BaseSelection):
 
     @property
     def _has_gamma(self) -> bool:
-        return not callable(self.kernel) and self.kernel not in (
-            "linear",
-            "precomputed",
-        )
+        if callable(self.kernel) or self.kernel == "precomputed":
+            return False
+        return "gamma" in KERNELS[self.kernel]._fields
 
     def _prepare(self, X: Any, y: Any, sample_weight: Any) -> Prepared:
         scorer = check_scorer(self, self.scoring)

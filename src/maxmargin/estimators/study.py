@@ -41,6 +41,7 @@ class Score:
     seconds: float  # for all folds together
     violation: float  # the largest of any fold
     is_complete: bool  # no limit was met
+    is_tried: bool = True  # False: time was up before
 
     @property
     def mean(self) -> float:

@@ -175,7 +175,7 @@ class NuSVC(PairwiseClassifier):
 
     def _check_calibration(self) -> None:
         super()._check_calibration()
-        if self.probability and self.calibration != "folds":
+        if self._wants_probability and self.calibration != "folds":
             raise InvalidInput(
                 "NuSVC's calibration must be 'folds', got 'leave_one_out': without a "
                 "sample its nu means another problem. Use SVC, or 'folds'."

@@ -157,7 +157,7 @@ class NuSVR(_Regressor):
         self.n_jobs = n_jobs
 
     def _check_calibration(self) -> None:
-        if self.probability and self.calibration != "folds":
+        if self._wants_probability and self.calibration != "folds":
             raise InvalidInput(
                 "NuSVR's calibration must be 'folds', got 'leave_one_out': without a "
                 "sample its nu means another problem. Use SVR, or 'folds'."

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from maxmargin.errors import NotAvailable
 from maxmargin.interop.c_rand import CRand
 from maxmargin.interop.option_strings import PRIMAL, LinearOptions, SolverType
 from maxmargin.problems.linear import LinearProblem, Loss, primal_objective
@@ -137,9 +138,14 @@ class Steps:
 
 def _terms(problem: LinearProblem) -> Terms:
     cost, n = problem.cost, problem.design.n
-    ridge, upper = np.zeros(n), cost
-    if problem.loss is Loss.SQUARED_HINGE:
+    if problem.loss is Loss.HINGE:
+        ridge, upper = np.zeros(n), cost
+    elif problem.loss is Loss.SQUARED_HINGE:
         ridge, upper = 0.5 / cost, np.full(n, np.inf)
+    else:
+        raise NotAvailable(
+            f"LIBLINEAR's sweeps are for hinge losses, got {problem.loss.name}."
+        )
     return Terms(problem.target, upper, ridge, problem.design.squared_norms + ridge)
 
 

@@ -184,7 +184,9 @@ def _read_kernel(header: Header, kernel_type: str) -> Kernel | None:
     coef0 = header.number("coef0")
     if kernel_type == "sigmoid":
         return Sigmoid(gamma, coef0)
-    return Polynomial(gamma, coef0, header.integer("degree", 0, LARGEST_DEGREE))
+    if kernel_type == "polynomial":
+        return Polynomial(gamma, coef0, header.integer("degree", 0, LARGEST_DEGREE))
+    header.fail("kernel_type", f"{kernel_type!r} is not known.")
 
 
 def _read_probabilities(header: Header, machine: str, n_pairs: int) -> dict[str, Any]:

@@ -2,17 +2,17 @@
 
 import math
 import sys
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from maxmargin import _clock
 from maxmargin._threads import count_cores
 from maxmargin.data.labels import Labels
 from maxmargin.data.weights import counted_samples
-from maxmargin.errors import InvalidInput
+from maxmargin.errors import InvalidInput, refuse
 from maxmargin.interop.c_rand import PROCESS, CRand
 from maxmargin.interop.evaluation import laplace_lines
 from maxmargin.interop.folds import plain_folds
@@ -32,11 +32,11 @@ from maxmargin.models.fit_kernel import (
     fit_kernel_model,
 )
 from maxmargin.models.held_out import N_FOLDS
-from maxmargin.models.kernel_model import KernelModel, dense_columns
+from maxmargin.models.kernel_model import KernelModel, MachineWord, dense_columns
 from maxmargin.solvers import Options, Progress, Status
 from maxmargin.typing import FloatVector, IntVector
 
-MACHINES = {
+MACHINES: dict[SvmType, MachineWord] = {
     SvmType.C_SVC: "c_svc",
     SvmType.NU_SVC: "nu_svc",
     SvmType.ONE_CLASS: "one_class",
@@ -60,7 +60,7 @@ class Pace:
     n_threads: int | None = None
     time_limit: float | None = None
     callback: Callable[[Progress], object] | None = None
-    started: float | None = None  # on the monotonic clock: when the limit began
+    started: float | None = None  # on the clock of `_clock`: when the limit began
 
     @property
     def threads(self) -> int:
@@ -70,7 +70,7 @@ class Pace:
         """Whether the limit has passed."""
         if self.time_limit is None or self.started is None:
             return False
-        return time.monotonic() - self.started > self.time_limit
+        return _clock.now() - self.started > self.time_limit
 
 
 class Trained(NamedTuple):
@@ -295,7 +295,7 @@ def solver_options(told: SvmOptions, pace: Pace) -> Options:
 class Facts(NamedTuple):
     """What the lines about a machine depend on, apart from its evidence."""
 
-    machine: str
+    machine: MachineWord
     has_equal_weights: bool  # of its classes
 
 
@@ -303,19 +303,14 @@ def lines_about(
     facts: Facts, evidence: list[KernelEvidence], n_vectors: int, n_classes: int | None
 ) -> str:
     """What LIBSVM says of a trained machine; `n_classes` is None for a regressor."""
-    machine, lines = facts.machine, []
+    lines = []
     if n_classes == 1:
         lines.append(
             "WARNING: training data in only one class. See README for details."
         )
     for found in evidence:
         lines += [f"*\noptimization finished, #iter = {found.machine.solution.n_iter}"]
-        if machine == "nu_svc":
-            lines.append(f"C = {found.C:f}")
-        elif machine == "nu_svr":
-            lines.append(f"epsilon = {found.epsilon:f}")
-        elif machine != "one_class" and facts.has_equal_weights:
-            lines.append(f"nu = {found.nu:f}")
+        lines += _lines_of_parameter(facts, found)
         lines.append(f"obj = {found.machine.objective:f}, rho = {found.rho:f}")
         lines.append(f"nSV = {found.n_support}, nBSV = {found.n_bounded}")
         warn_unless_converged(found.machine.solution.status)
@@ -323,6 +318,21 @@ def lines_about(
     if n_classes is not None:
         lines.append(f"Total nSV = {n_vectors}")
     return "".join(f"{line}\n" for line in lines)
+
+
+def _lines_of_parameter(facts: Facts, found: KernelEvidence) -> list[str]:
+    """The parameter of the other formulation, where there is one."""
+    match facts.machine:
+        case "nu_svc":
+            return [f"C = {found.C:f}"]
+        case "nu_svr":
+            return [f"epsilon = {found.epsilon:f}"]
+        case "c_svc" | "epsilon_svr":
+            return [f"nu = {found.nu:f}"] if facts.has_equal_weights else []
+        case "one_class":
+            return []
+        case _:
+            refuse(facts.machine, "LIBSVM's report")
 
 
 def _words_of_probability(model: KernelModel) -> str:

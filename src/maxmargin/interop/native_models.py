@@ -7,28 +7,13 @@ import scipy.sparse as sp
 
 from maxmargin.errors import ModelFormatError
 from maxmargin.interop.checks import check_kernel_model, check_linear_model
-from maxmargin.kernels.functions import (
-    RBF,
-    ExactRBF,
-    Kernel,
-    Laplacian,
-    Linear,
-    Polynomial,
-    Sigmoid,
-)
+from maxmargin.kernels.functions import KERNELS, ExactRBF, Kernel
 from maxmargin.models.kernel_model import KernelModel
 from maxmargin.models.linear_model import LinearModel
 
 Model: TypeAlias = KernelModel | LinearModel
 Parts: TypeAlias = tuple[str, dict[str, Any], dict[str, Any]]
 
-KERNELS: dict[str, type[Kernel]] = {
-    "linear": Linear,
-    "poly": Polynomial,
-    "rbf": RBF,
-    "sigmoid": Sigmoid,
-    "laplacian": Laplacian,
-}
 OF_KERNEL_MODEL = ("dual_coef", "intercept")  # always there
 OPTIONAL = (
     "support_index",
@@ -47,7 +32,13 @@ def kernel_word(kernel: Kernel | None) -> str:
         return "precomputed"
     if isinstance(kernel, ExactRBF):
         return "rbf"
-    return next(word for word, kind in KERNELS.items() if isinstance(kernel, kind))
+    for word, kind in KERNELS.items():
+        if isinstance(kernel, kind):
+            return word
+    raise ModelFormatError(
+        f"the kernel {type(kernel).__name__} has no word in `KERNELS`, and cannot be "
+        "saved."
+    )
 
 
 def parts_of_model(model: Model) -> Parts:
@@ -58,7 +49,7 @@ def parts_of_model(model: Model) -> Parts:
     kernel: dict[str, Any] = {"name": kernel_word(model.kernel)}
     if model.kernel is not None:
         kernel |= {
-            name: int(value) if name == "degree" else float(value)
+            name: _number_kind(type(model.kernel), name)(value)
             for name, value in model.kernel._asdict().items()
         }
     facts = {
@@ -182,11 +173,13 @@ def _kernel(facts: dict[str, Any]) -> Kernel | None:
     if name == "precomputed":
         return None
     kind = KERNELS[name]
-    values = {
-        key: _fact(facts, key, int if key == "degree" else float)
-        for key in kind._fields
-    }
+    values = {key: _fact(facts, key, _number_kind(kind, key)) for key in kind._fields}
     return kind(**values)
+
+
+def _number_kind(kind: type[Kernel], field: str) -> type:
+    """Whether a kernel's number is whole, as its class says."""
+    return int if kind.__annotations__[field] is int else float
 
 
 def _support(

@@ -10,11 +10,18 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxmargin.data.labels import pairs_of
-from maxmargin.errors import ModelFormatError, NotAvailable
+from maxmargin.errors import ModelFormatError, NotAvailable, refuse
 from maxmargin.interop.checks import check_kernel_model, check_linear_model
 from maxmargin.interop.files import PathLike, write_atomically
 from maxmargin.interop.native_models import Model
-from maxmargin.kernels.functions import RBF, ExactRBF, Laplacian, Linear, Polynomial
+from maxmargin.kernels.functions import (
+    RBF,
+    ExactRBF,
+    Laplacian,
+    Linear,
+    Polynomial,
+    Sigmoid,
+)
 from maxmargin.models.kernel_model import KernelModel
 from maxmargin.models.linear_model import LinearModel
 from maxmargin.models.multiclass import class_parts
@@ -178,6 +185,8 @@ def _kernel_values(graph: _Graph, model: KernelModel) -> str:
         return _decay(graph, far, kernel.gamma)
     if kernel is None or isinstance(kernel, Linear):
         return graph.add("MatMul", "X", graph.constant(support.T))
+    if not isinstance(kernel, Polynomial | Sigmoid):
+        refuse(kernel, "An ONNX graph of the kernel")
     # gamma goes into the constant: runtimes fuse MatMul and Mul, in float32
     scaled = graph.add("MatMul", "X", graph.constant(kernel.gamma * support.T))
     moved = graph.add("Add", scaled, graph.constant(np.float64(kernel.coef0)))

@@ -125,6 +125,13 @@ class Laplacian(NamedTuple):
 
 
 Kernel: TypeAlias = Linear | Polynomial | RBF | ExactRBF | Sigmoid | Laplacian
+KERNELS: dict[str, type[Kernel]] = {  # by their words in constructors and model files
+    "linear": Linear,
+    "poly": Polynomial,
+    "rbf": RBF,
+    "sigmoid": Sigmoid,
+    "laplacian": Laplacian,
+}
 
 
 def suited_to(kernel: Kernel, rows: Rows) -> Kernel:

@@ -16,7 +16,7 @@ from maxmargin.data.rows import (
     Rows,
     densify_if_better,
 )
-from maxmargin.errors import InvalidInput
+from maxmargin.errors import InvalidInput, refuse
 from maxmargin.kernels.elementwise import (
     ROUNDING,
     fill_exponential,
@@ -38,11 +38,16 @@ from maxmargin.kernels.memory import new_square
 from maxmargin.kernels.turning import copy_turned
 from maxmargin.typing import FloatMatrix, FloatVector
 
+OF_PAIRS = (Linear, Polynomial, RBF, ExactRBF, Sigmoid, Laplacian)  # others: of rows
 STEP = 64  # rows in a task: what one pass wrote is at hand for the next
 
 
 class SharedPairs:
-    """What all kernels of one family need to know of every pair of samples."""
+    """What all kernels of one family need to know of every pair of samples.
+
+    A kernel that is no function of one dot product or distance shares nothing: its
+    values are computed from the rows, for each gamma anew.
+    """
 
     def __init__(self, kernels: list[Kernel], rows: Rows, n_threads: int) -> None:
         """`kernels` are of one kind, and differ in gamma alone."""
@@ -52,8 +57,11 @@ class SharedPairs:
         middle = centring(widest, rows)
         if middle is not None and isinstance(rows, DenseRows):
             rows = rows.centred_on(middle)
-        kind = suited_to(widest, rows)
-        if isinstance(kind, ExactRBF | Laplacian):
+        kind, self.rows = suited_to(widest, rows), rows
+        self.has_pairs = isinstance(kind, OF_PAIRS)
+        if not self.has_pairs:
+            self.pairs = new_square(len(rows))  # memory for values, and nothing else
+        elif isinstance(kind, ExactRBF | Laplacian):
             power = CITY_BLOCK if isinstance(kind, Laplacian) else SQUARED
             self.pairs = new_square(len(rows))
             self._each(partial(_fill_distances, self.pairs, rows, power))
@@ -70,7 +78,10 @@ class SharedPairs:
     def fill(self, kernel: Kernel, room: FloatMatrix) -> FloatMatrix:
         """K in float64, written over what was there."""
         totals = np.zeros(-(-len(room) // STEP))
-        self._each(partial(_fill_kernel, kernel, self.pairs, room, totals))
+        if self.has_pairs:
+            self._each(partial(_fill_kernel, kernel, self.pairs, room, totals))
+        else:
+            self._each(partial(_fill_rows, kernel, self.rows, room, totals))
         if not np.isfinite(totals).all():
             raise InvalidInput(
                 "Kernel values overflowed: they must be finite numbers; scale the "
@@ -80,8 +91,8 @@ class SharedPairs:
 
     def bound(self, kernel: Kernel, K: FloatMatrix) -> float:
         """No value is larger in size: those of a sigmoid are no products."""
-        if isinstance(kernel, Sigmoid):
-            return 1.0
+        if not self.has_pairs or isinstance(kernel, Sigmoid):
+            return kernel.bound(self.rows)
         return float(np.abs(K.diagonal()).max())
 
     def _each(self, work: partial[None]) -> None:
@@ -149,5 +160,22 @@ def _fill_kernel(
         fill_sigmoid(part, (kernel.gamma, kernel.coef0), out, corner)
     elif isinstance(kernel, Linear):
         out[first:last] = part
+    else:
+        refuse(kernel, "A kernel from dot products or distances of all pairs")
     with np.errstate(over="ignore", invalid="ignore"):
+        totals[first // STEP] = out[first:last].sum()
+
+
+def _fill_rows(
+    kernel: Kernel,
+    rows: Rows,
+    out: FloatMatrix,
+    totals: FloatVector,
+    first: int,
+    last: int,
+) -> None:
+    """The same for a kernel that shares nothing with others."""
+    raise_if_stopped()
+    with np.errstate(over="ignore", invalid="ignore"):
+        kernel.fill(rows.take(slice(first, last)), rows, out, (first, 0))
         totals[first // STEP] = out[first:last].sum()

@@ -11,6 +11,7 @@ import numpy as np
 
 from maxmargin._jit import jit
 from maxmargin.data.rows import DenseRows
+from maxmargin.errors import NotAvailable
 from maxmargin.kernels.elementwise import integer_power, rbf_row
 from maxmargin.kernels.functions import RBF, Kernel, Linear, Polynomial, Sigmoid
 from maxmargin.typing import FloatMatrix, FloatVector, IntVector, KernelMatrix
@@ -31,7 +32,7 @@ class RowSource(NamedTuple):
 
 
 def kind_of(kernel: Kernel) -> int:
-    """The number compiled code knows a kernel by."""
+    """The number compiled code knows a kernel by; NO_KIND where Python is asked."""
     kinds = {Linear: LINEAR, Polynomial: POLYNOMIAL, RBF: GAUSSIAN, Sigmoid: SIGMOID}
     return kinds.get(type(kernel), NO_KIND)
 
@@ -44,8 +45,14 @@ def no_source() -> RowSource:
 
 def make_source(kernel: Kernel, rows: DenseRows) -> RowSource:
     """The source of rows over these samples."""
+    kind = kind_of(kernel)
+    if kind == NO_KIND:
+        raise NotAvailable(
+            f"No compiled code computes rows of the kernel {type(kernel).__name__}: "
+            "ask `kind_of` first."
+        )
     return RowSource(
-        kind=kind_of(kernel),
+        kind=kind,
         gamma=float(getattr(kernel, "gamma", 0.0)),
         coef0=float(getattr(kernel, "coef0", 0.0)),
         degree=int(getattr(kernel, "degree", 0)),

@@ -26,7 +26,12 @@ from maxmargin.models.calibration import (
 )
 from maxmargin.models.evidence import KernelEvidence, weigh
 from maxmargin.models.held_out import Solved, State, held_out_decisions
-from maxmargin.models.kernel_model import MANY_COLUMNS, KernelModel, pick_columns
+from maxmargin.models.kernel_model import (
+    MANY_COLUMNS,
+    KernelModel,
+    MachineWord,
+    pick_columns,
+)
 from maxmargin.models.machine import Fit, Machine, fit_decision, fit_margin, fit_tube
 from maxmargin.models.multiclass import fit_pairs, in_pair, share_between_pairs
 from maxmargin.problems import DualProblem, epsilon_svr, nu_svr, one_class
@@ -39,7 +44,7 @@ from maxmargin.typing import FloatVector, IntVector
 class KernelSpec(NamedTuple):
     """Which machine, in LIBSVM's words, with which numbers."""
 
-    machine: str  # "c_svc", "nu_svc", "one_class", "epsilon_svr" or "nu_svr"
+    machine: MachineWord
     kernel: Kernel | None  # None: the kernel is given as a matrix
     C: float = 1.0
     nu: float = 0.5
@@ -154,11 +159,16 @@ def _fit_pair(
         machine = fit_decision(problem, gram, options)
         solved = Solved(state, fit_decision, gram, weight, machine, options)
         return weigh(machine, problem), solved
-    problem = nu_svc(y, weight, spec.nu)
-    machine = fit_margin(problem, gram, options)
-    state = partial(feasible_nu_svc, y, spec.nu)
-    solved = Solved(state, fit_margin, gram, weight, machine, options)
-    return weigh(machine, problem), solved
+    if spec.machine == "nu_svc":
+        problem = nu_svc(y, weight, spec.nu)
+        machine = fit_margin(problem, gram, options)
+        state = partial(feasible_nu_svc, y, spec.nu)
+        solved = Solved(state, fit_margin, gram, weight, machine, options)
+        return weigh(machine, problem), solved
+    raise InvalidInput(
+        f"The machine {spec.machine!r} learns no classes: its targets must be numbers, "
+        "or none."
+    )
 
 
 def _c_svc(y: FloatVector, C: float, weight: FloatVector) -> DualProblem:
@@ -207,7 +217,12 @@ def _single_problem(spec: KernelSpec, training: KernelSet) -> tuple[State, Fit]:
     z = _numbers(training)
     if spec.machine == "nu_svr":
         return partial(_nu_svr, spec, z), fit_tube
-    return partial(_epsilon_svr, spec, z), fit_decision
+    if spec.machine == "epsilon_svr":
+        return partial(_epsilon_svr, spec, z), fit_decision
+    raise InvalidInput(
+        f"The machine {spec.machine!r} learns no numbers: it needs a label for every "
+        "sample."
+    )
 
 
 def _one_class(spec: KernelSpec, weight: FloatVector) -> DualProblem:

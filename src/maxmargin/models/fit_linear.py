@@ -15,7 +15,7 @@ import numpy as np
 from maxmargin._threads import one_blas_thread, run_all
 from maxmargin.data.design import Design
 from maxmargin.data.labels import Labels
-from maxmargin.errors import InvalidInput
+from maxmargin.errors import InvalidInput, NotAvailable
 from maxmargin.models.linear import check_size, check_targets, check_weights, cost_of
 from maxmargin.models.linear_model import LinearModel
 from maxmargin.problems.crammer_singer import CrammerSingerProblem
@@ -137,6 +137,11 @@ def _problems(
             raise InvalidInput("A regression needs a number for every sample: pass y.")
         check_targets(training.target)
         return [base._replace(target=training.target)]
+    if base.loss not in (Loss.HINGE, Loss.SQUARED_HINGE, Loss.LOGISTIC):
+        raise NotAvailable(
+            f"No classifier has the loss {base.loss.name}: this case has not been "
+            "written yet."
+        )
     labels, weight = _labels(training), _class_weights(training)
     firsts = [0] if labels.n_classes == 2 else range(labels.n_classes)
     other = weight[1] if labels.n_classes == 2 else 1.0

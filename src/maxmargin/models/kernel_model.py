@@ -6,15 +6,23 @@ the machine of classes i < j is positive for the i-th of `classes`.
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
 
 from maxmargin._threads import one_blas_thread
 from maxmargin.data.rows import as_rows
-from maxmargin.errors import InvalidInput
-from maxmargin.kernels.functions import RBF, ExactRBF, Kernel, Laplacian
+from maxmargin.errors import InvalidInput, refuse
+from maxmargin.kernels.functions import (
+    RBF,
+    ExactRBF,
+    Kernel,
+    Laplacian,
+    Linear,
+    Polynomial,
+    Sigmoid,
+)
 from maxmargin.models.expansion import KernelSum, MatrixSum
 from maxmargin.models.multiclass import class_parts, pair_decisions, vote
 from maxmargin.models.probability import (
@@ -25,6 +33,7 @@ from maxmargin.models.probability import (
 )
 from maxmargin.typing import FloatMatrix, FloatVector, IntVector
 
+MachineWord = Literal["c_svc", "nu_svc", "one_class", "epsilon_svr", "nu_svr"]
 CLASSIFIERS = ("c_svc", "nu_svc")
 REGRESSORS = ("epsilon_svr", "nu_svr")
 MACHINES = (*CLASSIFIERS, "one_class", *REGRESSORS)
@@ -164,13 +173,21 @@ class KernelModel:
 
     def _sums_of_vectors(self, X: Any, parts: Any, n_threads: int) -> list[FloatMatrix]:
         near, far = self._split(X)
+        fading = 1.0 if far is None else self._fading(far)
         sums = self._kernel_sum.of(as_rows(near), parts, n_threads)
-        if far is None or not isinstance(self.kernel, RBF | ExactRBF | Laplacian):
-            return sums
-        size = abs(far) if isinstance(self.kernel, Laplacian) else _squares(far)
-        beyond = np.asarray(size.sum(axis=1, dtype=np.float64)).reshape(-1, 1)
-        fading = np.exp(-self.kernel.gamma * beyond)  # the same for every vector
-        return [total * fading for total in sums]
+        return sums if far is None else [total * fading for total in sums]
+
+    def _fading(self, far: Any) -> FloatMatrix | float:
+        """What features that no support vector has make of all kernel values."""
+        kernel = self.kernel
+        assert kernel is not None, "a precomputed kernel has no features"
+        if isinstance(kernel, Linear | Polynomial | Sigmoid):
+            return 1.0  # dot products stay as they are
+        if isinstance(kernel, RBF | ExactRBF | Laplacian):
+            size = abs(far) if isinstance(kernel, Laplacian) else _squares(far)
+            beyond = np.asarray(size.sum(axis=1, dtype=np.float64)).reshape(-1, 1)
+            return np.exp(-kernel.gamma * beyond)
+        refuse(kernel, "X with features that no support vector has")
 
     @cached_property
     def _kernel_sum(self) -> KernelSum:

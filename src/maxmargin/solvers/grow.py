@@ -269,7 +269,7 @@ class Growth:
         made, violation = rounds_until(work, self.crew, values, no_source(), how)
         self.pace.n_iter += made
         self.arena.n_computed = int(self.crew.n_computed[0])
-        self._report(violation, work)
+        self._report(violation, work, int(self.crew.n[0]))
         self.leaps.effort += made * int(self.crew.n[0])
         free = self.leaps.who(work) if violation > tol else None
         if free is not None:
@@ -305,7 +305,7 @@ class Growth:
                 work, rows, no_source(), tol, n_moves, self._is_second
             )
             self.pace.note(made, time.monotonic() - began)
-            self._report(violation, work)
+            self._report(violation, work, m)
             if self.is_whole:
                 self.pace.note_violation(violation)
             if why != OUT_OF_MOVES or self.pace.limit() is not None:
@@ -336,13 +336,13 @@ class Growth:
         rows, weight = self.problem.row[members[moved]], change[moved]
         self.arena.add_rows(rows, weight, self.image)
 
-    def _report(self, violation: float, work: Work) -> None:
+    def _report(self, violation: float, work: Work, n_active: int) -> None:
         if self.pace.is_due():
             value = dual_objective(self.problem, self.beta, self.grad)
             self.pace.report(
                 violation,
                 value - float(work.gained[0]),
-                len(self.square),
+                n_active,
                 cache_hits=self.arena.n_hits,
                 cache_misses=self.arena.n_computed,
             )

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from maxmargin.errors import InvalidInput
+from maxmargin.errors import InvalidInput, refuse
 from maxmargin.problems.linear import Certificate, LinearProblem, Loss, certify
 from maxmargin.solvers.coarse import dual_guess, is_worth_sampling, sampled
 from maxmargin.solvers.dcd import CoordinateDescent
@@ -312,4 +312,6 @@ def _inside(problem: LinearProblem, beta: FloatVector) -> FloatVector:
         return np.clip(beta, -c, c)
     if problem.loss is Loss.ONE_CLASS:
         return np.clip(beta, 0.0, c)
-    return beta.copy()
+    if problem.loss is Loss.SQUARED_EPSILON:
+        return beta.copy()
+    refuse(problem.loss, "A box of dual variables")

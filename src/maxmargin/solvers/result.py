@@ -55,7 +55,7 @@ class Options:
     tol: float = 1e-3
     max_iter: int = -1  # -1: as long as the violation decreases
     time_limit: float | None = None  # seconds
-    started: float | None = None  # on the monotonic clock; None: when solving begins
+    started: float | None = None  # on the clock of `_clock`; None: when solving begins
     working_set: WorkingSet = WorkingSet.SECOND_ORDER
     shrinking: bool = True
     method: str = "auto"  # of kernel machines: "grow", "smo"

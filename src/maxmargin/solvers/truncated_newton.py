@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit
 
+from maxmargin.errors import NotAvailable
 from maxmargin.problems.linear import LinearProblem, Loss, primal_objective
 from maxmargin.typing import FloatVector
 
@@ -83,6 +84,7 @@ def dual_point_at(problem: LinearProblem, z: FloatVector) -> FloatVector:
         return C * y * expit(-y * z)
     if problem.loss is Loss.SQUARED_HINGE:
         return 2.0 * C * y * np.maximum(1.0 - y * z, 0.0)
+    _require_squared_epsilon(problem)
     rest = y - z
     sizes = np.maximum(np.abs(rest) - problem.epsilon, 0.0)
     point: FloatVector = 2.0 * C * np.sign(rest) * sizes
@@ -97,7 +99,17 @@ def _curvature(problem: LinearProblem, z: FloatVector) -> FloatVector:
         return C * share * (1.0 - share)
     if problem.loss is Loss.SQUARED_HINGE:
         return 2.0 * C * (y * z < 1.0)
+    _require_squared_epsilon(problem)
     return 2.0 * C * (np.abs(y - z) > problem.epsilon)
+
+
+def _require_squared_epsilon(problem: LinearProblem) -> None:
+    """The last of the three losses that have a second derivative."""
+    if problem.loss is not Loss.SQUARED_EPSILON:
+        raise NotAvailable(
+            "Newton's method with trust regions needs a smooth loss, got "
+            f"{problem.loss.name}."
+        )
 
 
 def _point(problem: LinearProblem, weight: FloatVector) -> _Point:

@@ -2,6 +2,7 @@
 
 import time
 
+from maxmargin import _clock
 from maxmargin._threads import raise_if_stopped
 from maxmargin.solvers.result import Options, Progress, Status
 
@@ -16,7 +17,7 @@ class Watch:
         self, options: Options, default_max_iter: int = DEFAULT_MAX_ITER
     ) -> None:
         self.options = options
-        self.started = time.monotonic() if options.started is None else options.started
+        self.started = _clock.now() if options.started is None else options.started
         self.max_iter = options.max_iter
         if self.max_iter < 0:
             self.max_iter = default_max_iter
@@ -36,9 +37,9 @@ class Watch:
         return self.is_late()
 
     def is_late(self) -> bool:
-        """Whether time_limit has passed."""
+        """Whether time_limit has passed, compilation left out."""
         limit = self.options.time_limit
-        return limit is not None and time.monotonic() - self.started > limit
+        return limit is not None and _clock.now() - self.started > limit
 
     def is_due(self) -> bool:
         """Whether the callback wants to hear something now."""

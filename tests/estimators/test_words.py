@@ -1,0 +1,130 @@
+"""Do constructors take scikit-learn's words, and do messages say what is the matter?"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import sklearn.svm
+from sklearn.base import clone
+from sklearn.datasets import make_classification
+from sklearn.exceptions import ConvergenceWarning
+
+import maxmargin
+from maxmargin import SVC, SVCCV, LinearSVC, LinearSVCCV, NuSVC
+from maxmargin.errors import InvalidInput, ModelFormatError
+from maxmargin.solvers import Status
+
+MIRRORED = (
+    *("SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM"),
+    *("LinearSVC", "LinearSVR"),
+)
+
+
+def draw() -> tuple[Any, Any]:
+    return make_classification(80, 4, random_state=0)
+
+
+# --------------------------------------------------------------- scikit-learn's words
+@pytest.mark.parametrize("name", MIRRORED)
+def test_scikit_learns_own_parameters_are_taken(name: str) -> None:
+    X, y = draw()
+    words = getattr(sklearn.svm, name)().get_params()
+
+    machine = getattr(maxmargin, name)(**words).fit(X, y)
+
+    assert machine.status_ is Status.CONVERGED
+    known = clone(machine).get_params()
+    assert {key: known[key] for key in words} == words
+
+
+@pytest.mark.parametrize("kind", [SVC, NuSVC])
+def test_deprecated_probability_means_no_probabilities(kind: type) -> None:
+    X, y = draw()
+    machine = kind(probability="deprecated").fit(X, y)
+
+    assert not hasattr(machine, "predict_proba")
+    assert not hasattr(machine, "probA_")
+    plain = kind().fit(X, y)
+    assert machine.predict(X).tobytes() == plain.predict(X).tobytes()
+    scores = [maxmargin.cross_validate(m, X, y)["test_score"] for m in (machine, plain)]
+    assert np.array_equal(*scores)
+
+
+def test_other_words_for_probability_are_refused() -> None:
+    with pytest.raises(InvalidInput, match="True or False"):
+        SVC(probability="yes").fit(*draw())
+
+
+# ------------------------------------------------------------------------ named limits
+@pytest.mark.parametrize(
+    "machine, words",
+    [
+        (SVC(), "Solver terminated early (max_iter=-1, which stands for 1234 moves"),
+        (LinearSVC(max_iter=-1), "max_iter=-1, which stands for 1234 iterations here"),
+        (SVC(max_iter=7), "Solver terminated early (max_iter=7)."),
+        (LinearSVC(max_iter=7), "(max_iter=7)"),
+    ],
+)
+def test_warning_names_the_limit_that_was_met(machine: Any, words: str) -> None:
+    machine.status_, machine.kkt_violation_ = Status.MAX_ITER, 0.5
+    machine.n_iter_ = np.array([12, 1234])
+
+    with pytest.warns(ConvergenceWarning, match=re.escape(words)):
+        machine._warn_unless_converged()
+
+
+def test_max_iter_of_a_fit_is_named() -> None:
+    X, y = draw()
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        LinearSVC(max_iter=1, tol=1e-12).fit(X, y)
+
+    assert "(max_iter=1)" in str(caught[0].message)
+
+
+# ------------------------------------------------------------------------ what is where
+@pytest.mark.parametrize("machine", [SVC(), sklearn.svm.LinearSVC(), LinearSVCCV()])
+def test_search_of_C_says_which_machines_it_takes(machine: Any) -> None:
+    name = type(machine).__name__
+
+    with pytest.raises(InvalidInput, match=f"LogisticRegression .* got {name}; SVCCV"):
+        maxmargin.search_C(machine, *draw())
+
+
+@pytest.mark.parametrize("is_fitted", [False, True])
+@pytest.mark.parametrize("search", [SVCCV(Cs=1, gammas=1), LinearSVCCV(Cs=1)])
+def test_search_says_what_to_save(search: Any, is_fitted: bool, tmp_path: Path) -> None:
+    search = clone(search)
+    if is_fitted:
+        search.fit(*draw())
+
+    with pytest.raises(ModelFormatError, match="save its best_estimator_ after fit"):
+        search.save(tmp_path / "m")
+
+
+def test_best_machine_of_a_search_can_be_saved(tmp_path: Path) -> None:
+    X, y = draw()
+    search = SVCCV(Cs=2, gammas=2, time_limit=1e6).fit(X, y)
+
+    search.best_estimator_.save(tmp_path / "m")
+
+    again = maxmargin.load(tmp_path / "m")
+    assert again.predict(X).tobytes() == search.predict(X).tobytes()
+
+
+@pytest.mark.parametrize("kind", [SVC, maxmargin.SVR])
+def test_progress_counts_active_variables(kind: type, capsys: Any) -> None:
+    X, y = make_classification(400, 5, random_state=0)
+
+    kind(verbose=True).fit(X, y)
+
+    lines = capsys.readouterr().out.splitlines()
+    counts = [int(line.split()[-2]) for line in lines]
+    assert len(counts) > 1
+    assert 0 < min(counts) <= max(counts) == 400
