@@ -178,6 +178,9 @@ class BaseMachine(BaseEstimator):
         """Why a fit ended before tol was reached."""
         if self.status_ is Status.PRECISION_LIMIT:
             return "Solver stopped where float64 ends."
+        if self.status_ is Status.STALLED:
+            reached = int(np.max(self.n_iter_))
+            return f"Solver made no more headway ({reached} {self._steps})."
         if self.status_ is Status.TIME_LIMIT:
             return f"Solver terminated early (time_limit={self.time_limit})."
         return f"Solver terminated early ({self._most_iterations()})."

@@ -17,6 +17,7 @@ from maxmargin.typing import FloatVector
 MARGIN_SHARE = 0.01  # of the margin of nu-SVC that the violation may be
 REFINEMENT = 0.1  # by which tol is made finer, at least, while it is too coarse for it
 MOST_REFINEMENTS = 8
+MOVES, MOVES_PER_ROW = 100, 20  # of a refinement: times those so far, and for a row
 NEGLIGIBLE = 0.05  # of the violation: a margin this small, twice, is none
 CANCELLED = 1e-14  # relative: what rounding leaves of a difference that is zero
 
@@ -114,16 +115,20 @@ def refine_margin(
     """
     n_negligible = 0
     for _ in range(MOST_REFINEMENTS):
-        margin, tol = _margin(solution), REFINEMENT * options.tol
+        margin, floor = _margin(solution), _rounding(gram, solution)
         n_negligible += margin <= NEGLIGIBLE * solution.violation
         is_fine = solution.violation <= MARGIN_SHARE * margin
         is_fine = is_fine or solution.status is not Status.CONVERGED
-        if is_fine or n_negligible > 1 or options.tol <= _rounding(gram, solution):
+        if is_fine or n_negligible > 1 or options.tol <= floor:
             break
+        tol = REFINEMENT * options.tol
         if margin > NEGLIGIBLE * solution.violation:
             tol = min(tol, MARGIN_SHARE * margin)
-        options = replace(options, tol=tol)
-        finer = again(solution, options)
+        options = replace(options, tol=max(tol, floor))
+        most = MOVES * solution.n_iter + MOVES_PER_ROW * gram.n
+        if options.max_iter >= 0:
+            most = min(most, options.max_iter)
+        finer = again(solution, replace(options, max_iter=most))
         n_iter = solution.n_iter + finer.n_iter
         if finer.status is not Status.CONVERGED:
             return replace(solution, n_iter=n_iter)

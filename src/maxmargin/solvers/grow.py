@@ -68,6 +68,7 @@ DRIFT = 1.0  # times tol, of an error that adds up at random
 MOST_IDLE = 8  # rounds and corrections without a move
 MOST_SETTLES = 4  # float64 corrections, after which float32 is not enough
 EXPONENTIAL = 20  # what it costs, in products
+DIGITS = 1e-6  # of the objective, that are to be right
 CHEAP = 1e7  # products: a millisecond
 EXACT_SHARE = 0.5  # of the variables in doubt: then all of them are computed afresh
 
@@ -104,8 +105,7 @@ class Growth:
         most = int(np.sqrt(share * options.cache_bytes / 4))
         self.square = Square(min(most, n))
         n_bytes = options.cache_bytes - 4 * self.square.most**2
-        n_threads = getattr(gram, "n_threads", 1)
-        self.arena = Arena(gram, n_bytes, n_threads)
+        self.arena = Arena(gram, n_bytes, getattr(gram, "n_threads", 1))
         self.diagonal, self.bound = gram.diagonal(), gram.bound()
         self.exact = RunningGradient(problem, gram, options.tol)
         self.beta = problem.start.copy()
@@ -135,8 +135,8 @@ class Growth:
             self.image = image.copy()
             return
         weight = weight_of(self.problem, self.beta, self.gram.n)
-        rows = np.flatnonzero(weight)
-        if len(rows):
+        if weight.any():
+            rows = np.flatnonzero(weight)
             self.arena.add_rows(rows, weight[rows], self.image)
 
     @cached_property
@@ -198,17 +198,16 @@ class Growth:
 
     def _has_come_to_rest(self, violation: float) -> bool:
         """Whether rounds and corrections follow each other without a move."""
-        is_idle = self.pace.n_iter == self.n_iter_before
-        self.n_idle = self.n_idle + 1 if is_idle else 0
+        has_moved = self.pace.n_iter > self.n_iter_before
         self.n_iter_before = self.pace.n_iter
+        self.n_idle = 0 if has_moved else self.n_idle + 1
         return self.n_idle > MOST_IDLE or not np.isfinite(violation)
 
     def _needs_exact_slopes(self, front: Front) -> bool:
         """Whether sums have drifted, or slopes have where it begins to matter."""
         tol = self.options.tol
-        if tol < front.violation <= NEAR * tol and self._is_drifting():
-            return True
-        return not is_feasible(self.problem, self.beta)
+        is_near = tol < front.violation <= NEAR * tol and self._is_drifting()
+        return is_near or not is_feasible(self.problem, self.beta)
 
     def _reached(self, violation: float, status: Status | None) -> Reached:
         counts = self.arena.n_hits, self.arena.n_computed
@@ -339,13 +338,9 @@ class Growth:
     def _report(self, violation: float, work: Work, n_active: int) -> None:
         if self.pace.is_due():
             value = dual_objective(self.problem, self.beta, self.grad)
-            self.pace.report(
-                violation,
-                value - float(work.gained[0]),
-                n_active,
-                cache_hits=self.arena.n_hits,
-                cache_misses=self.arena.n_computed,
-            )
+            value -= float(work.gained[0])
+            counts = self.arena.n_hits, self.arena.n_computed
+            self.pace.report(violation, value, n_active, False, *counts)
 
     # The end.
 
@@ -361,7 +356,7 @@ class Growth:
         group = sure.group
         is_wanted = right - error <= sure.lowest[group]
         is_wanted |= left + error >= sure.highest[group]
-        if self._is_objective_cheap():
+        if self._is_objective_cheap() or self._is_objective_doubtful(grad):
             is_wanted |= self.beta != 0.0
         if np.count_nonzero(is_wanted) > EXACT_SHARE * len(grad):
             return self._compute_all()
@@ -374,9 +369,9 @@ class Growth:
     def _errors(self) -> FloatVector:
         """By how much each slope may be off, after all that moved since."""
         moved = float(np.abs(self.beta - self.exact_beta).sum())
-        if moved == 0.0:
-            return np.zeros(self.gram.n)
-        return self.arena.errors * self.bound * moved
+        return (
+            self.arena.errors * self.bound * moved if moved else np.zeros(self.gram.n)
+        )
 
     def _is_objective_cheap(self) -> bool:
         """Whether slopes of support vectors, which it is made of, cost little."""
@@ -384,11 +379,19 @@ class Growth:
         n_values = int(np.count_nonzero(self.beta)) ** 2
         return n_values * (n_columns + EXPONENTIAL) <= CHEAP
 
+    def _is_objective_doubtful(self, grad: FloatVector) -> bool:
+        """Whether float32 may show in its digits that people read."""
+        value = abs(dual_objective(self.problem, self.beta, grad))
+        return self._typical_error() * float(np.abs(self.beta).sum()) > DIGITS * value
+
     def _is_drifting(self) -> bool:
         """Whether float32 has probably spoiled slopes by a good part of tol."""
+        return self._typical_error() > DRIFT * self.options.tol
+
+    def _typical_error(self) -> float:
+        """Of a slope: what errors that add up at random come to."""
         moved = float(np.linalg.norm(self.beta - self.exact_beta))
-        typical = float(np.median(self.arena.errors)) * self.bound * moved
-        return typical > DRIFT * self.options.tol
+        return float(np.median(self.arena.errors)) * self.bound * moved
 
     def _compute_all(self) -> float:
         point = self.exact.at(self.beta)

@@ -113,7 +113,8 @@ class _Run:
         if self._is_badly_scaled():
             return self._interior()
         found, status = self._multipliers()
-        if status is Status.PRECISION_LIMIT and self._can_form():
+        is_stuck = status in (Status.PRECISION_LIMIT, Status.STALLED)
+        if is_stuck and self._can_form():
             return self._interior()
         return found, status
 

@@ -20,6 +20,7 @@ from maxmargin.typing import FloatVector
 LINE_TRIALS = 60
 LINE_TOL = 0.1  # of the slope at the start of the line: exact enough
 NOISE = 1e-12  # of the objective: a decrease that its rounding could hide
+MOST_STEPS = 2000  # of a smooth problem; some dozens are usual
 STALLED = 5  # such steps, none of them shorter, after which rounding is to blame
 
 
@@ -39,6 +40,7 @@ class Goal(NamedTuple):
     apart: float  # w from Xᵀt, relative to w
     gap: float  # relative, between w and t; inf: any
     reach: float  # how far the next step would move any decision value; inf: any
+    n_steps: int = MOST_STEPS  # after which it has no end in sight
 
 
 def minimise(
@@ -53,12 +55,12 @@ def minimise(
     design, penalty, pull = problem.design, problem.penalty, problem.pull
     w = start.copy()
     z = design.times(w)
-    best, n_stalled = np.inf, 0
+    best, n_stalled, last = np.inf, 0, watch.n_iter + goal.n_steps
     while True:
         t, theta = smooth.dual_point(z)
         gradient = penalty * w + pull - design.transposed_times(t)
         size = float(gradient @ gradient)
-        status = watch.limit()
+        status = watch.limit() or (Status.STALLED if watch.n_iter >= last else None)
         if status is not None or size == 0.0:
             return Minimum(w, z, t, gradient, status)
         value = primal_objective(problem, w, z)

@@ -23,6 +23,7 @@ EASY = 6  # Newton steps
 SOFTEST = 1e-10
 CLOSER = 0.1  # of the distance still to go: how exactly a round is solved
 FINEST = 1e-2  # of tol: no round is solved more exactly than for this
+MOST_STEPS = 200  # of a round: more say that the scales of features are to blame
 STALLED = 8  # rounds without progress, after which rounding is to blame
 
 
@@ -49,7 +50,7 @@ class Multipliers:
             before = watch.n_iter
             smooth = Smooth(problem, beta, stiffness)
             reach = CLOSER * max(found.violation, FINEST * tol)
-            goal = Goal(CLOSER * tol, np.inf, reach * problem.unit)
+            goal = Goal(CLOSER * tol, np.inf, reach * problem.unit, MOST_STEPS)
             end = minimise(smooth, self.directions, w, goal, watch)
             beta, w = end.t, end.w
             found = certify(problem, beta, w)
@@ -58,7 +59,7 @@ class Multipliers:
                 best, n_stalled = (beta, found), 0
             else:
                 n_stalled += 1
-            if end.status in (Status.MAX_ITER, Status.TIME_LIMIT):
+            if end.status in (Status.MAX_ITER, Status.TIME_LIMIT, Status.STALLED):
                 is_there = best[1].meets(tol)
                 return *best, Status.CONVERGED if is_there else end.status
             if watch.n_iter - before <= EASY:
