@@ -71,6 +71,7 @@ class Measures(NamedTuple):
     gap: float  # primal minus dual, likewise; nan where the box is infinite
     gap_bound: float  # no gap of a feasible point with this level error is larger
     objective_rounding: float
+    objective_terms: float  # the size of what the objective is summed from
     scale: float  # the objective before it is divided is objective * scale squared
 
     @property
@@ -90,6 +91,7 @@ def measure(solved: Solved) -> Measures:
     width = np.where(np.isfinite(solved.upper), solved.upper - solved.lower, 0.0)
     blur = float(solved.slack @ (np.abs(solved.beta) + width))
     scale = solved.scale**2
+    terms = 0.5 * np.abs(solved.image) + np.abs(solved.linear) + np.abs(solved.kink)
     off = sum(abs(a) * b for a, b in zip(solved.levels, sums_off(solved), strict=True))
     bound = max(exact[1], 0.0) * float(width.sum()) + off + blur
     return Measures(
@@ -104,6 +106,7 @@ def measure(solved: Solved) -> Measures:
         gap=float((dual - primal) / scale),
         gap_bound=float(bound / scale),
         objective_rounding=float(blur / scale),
+        objective_terms=float(np.abs(solved.beta) @ terms / scale),
         scale=solved.scale,
     )
 

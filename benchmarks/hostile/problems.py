@@ -31,7 +31,7 @@ class Problem(NamedTuple):
     X: Any
     y: Any  # None: the one-class machine
     sample_weight: Any  # or None
-    traits: str  # how the rows were drawn
+    traits: str = ""  # how the rows were drawn
 
     @property
     def is_convex(self) -> bool:

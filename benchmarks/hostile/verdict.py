@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks.fitted import Extended, judge
 from benchmarks.hostile.problems import Problem, class_totals, largest_nu
-from benchmarks.optimality import Measures
+from benchmarks.optimality import OUTSIDE, SUM_ERROR, Measures
 from benchmarks.plain_kernels import training_gram
 
 CONFIRMED, ROUNDED, HONEST, REFUSED = "confirmed", "rounding", "honest", "refused"
@@ -19,6 +19,7 @@ LATE, SIGNAL, WORSE = "LATE", "SIGNAL", "WORSE"
 GOOD = (CONFIRMED, ROUNDED, HONEST, REFUSED)
 BAD = (WRONG, INFEASIBLE, DISHONEST, WORSE, UNJUSTIFIED, CRASHED, MEMORY, LATE, SIGNAL)
 NEAR_NU = 1e-9  # relative: whether such a nu is feasible is decided by rounding
+FLOAT32 = 1e-6  # of its terms: slopes of objectives and gaps may be sums of float32
 FLOAT_MAX = float(np.finfo(np.float64).max)
 
 
@@ -57,21 +58,15 @@ def stand_in(problem: Problem, attributes: dict[str, Any]) -> Any:
 
 def weigh(fitted: Any, measures: list[Measures], status: str) -> tuple[str, str]:
     """The word for a fitted machine; the worst problem of all pairs decides."""
-    said = zip(
-        measures,
-        np.ravel(fitted.kkt_violation_),
-        np.ravel(fitted.objective_),
-        np.ravel(fitted.dual_gap_),
-        strict=True,
-    )
+    stated = fitted.kkt_violation_, fitted.objective_, fitted.dual_gap_
+    said = [Said(*row) for row in np.column_stack([*map(np.ravel, stated)])]
     words = [
-        word_for(found, Said(*map(float, row)), fitted.tol, status)
-        for found, *row in said
+        word_for(found, its, fitted.tol, status)
+        for found, its in zip(measures, said, strict=True)
     ]
     order = [CONFIRMED, ROUNDED, HONEST, DISHONEST, WRONG, INFEASIBLE]
     worst = max(range(len(words)), key=lambda p: order.index(words[p]))
-    claim = np.ravel(fitted.kkt_violation_)[worst], np.ravel(fitted.dual_gap_)[worst]
-    return words[worst], describe(measures[worst], claim, fitted.tol)
+    return words[worst], describe(measures[worst], said[worst], fitted.tol)
 
 
 class Said(NamedTuple):
@@ -99,13 +94,12 @@ def is_honest(found: Measures, said: Said, tol: float) -> bool:
     """Violation, objective and gap are as stated, up to rounding.
 
     The true violation may be half of what is stated (nu-SVR stores differences, which
-    bound it only) but not more than a tenth above it. Slopes may have been float32:
-    1e-6 of an objective and of a gap.
+    bound it only) but not more than a tenth above it.
     """
     allowed = 1.1 * said.violation + 0.1 * tol + 2 * found.rounding
     if not found.violation <= allowed:
         return False
-    blur = 2 * found.objective_rounding + 1e-6 * abs(found.objective) + 1e-300
+    blur = 2 * found.objective_rounding + FLOAT32 * found.objective_terms + 1e-300
     if not abs(said.objective - found.objective) <= blur:
         return False
     if not np.isfinite(found.gap):
@@ -113,14 +107,15 @@ def is_honest(found: Measures, said: Said, tol: float) -> bool:
     return bool(found.gap <= 2 * abs(said.gap) + found.gap_bound + blur)
 
 
-def describe(found: Measures, claim: Any, tol: float) -> str:
+def describe(found: Measures, said: Said, tol: float) -> str:
     """The numbers of one problem in a line."""
     return (
-        f"tol {tol:.1e}, violation {found.violation:.2e} (says {claim[0]:.2e}, beyond "
-        f"rounding {found.violation_beyond:.2e}), level {found.level_error:.2e} "
-        f"(beyond {found.level_beyond:.2e}), gap {found.gap:.2e} (says {claim[1]:.2e}, "
-        f"bound {found.gap_bound:.2e}), objective {found.objective:.8g}, "
-        f"sums {found.sum_error:.1e}, box {found.box_error:.1e}"
+        f"tol {tol:.1e}, violation {found.violation:.2e} (stated {said.violation:.2e}, "
+        f"beyond rounding {found.violation_beyond:.2e}), level {found.level_error:.2e} "
+        f"(beyond {found.level_beyond:.2e}), gap {found.gap:.2e} (stated "
+        f"{said.gap:.2e}, bound {found.gap_bound:.2e}), objective "
+        f"{found.objective:.9g} (stated {said.objective:.9g}), sums off by "
+        f"{found.sum_error * SUM_ERROR:.1e}, boxes {found.box_error * OUTSIDE:.1e}"
     )
 
 

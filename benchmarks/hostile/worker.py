@@ -11,9 +11,14 @@ import math
 import resource
 import time
 import warnings
+from itertools import product
 from typing import Any
 
-from benchmarks.hostile.problems import Problem, make_problem
+import numpy as np
+import scipy.sparse as sp
+
+from benchmarks.fitted import MACHINES
+from benchmarks.hostile.problems import KERNELS, Problem, make_problem
 
 OURS, PEER = "maxmargin", "scikit-learn"
 MEMORY = 8 << 30  # bytes of address space: a fit of 3,000 rows needs far less
@@ -71,7 +76,7 @@ def limit_cpu(seconds: float) -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (soft, hard))
 
 
-def serve(connection: Any, library: str) -> None:
+def serve(connection: Any, library: str, warm_sizes: tuple[int, ...]) -> None:
     """Fit what comes through the connection, until None does."""
     from threadpoolctl import threadpool_limits
 
@@ -79,7 +84,7 @@ def serve(connection: Any, library: str) -> None:
     clock = Clock()
     if library == OURS:
         watch_compiler(clock)
-    warm_up(library)
+    warm_up(library, warm_sizes)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     connection.send("ready")
     while (asked := connection.recv()) is not None:
@@ -103,11 +108,16 @@ def watch_compiler(clock: Clock) -> None:
     event.register("numba:compiler_lock", Listener())
 
 
-def warm_up(library: str) -> None:
-    """Import and load what every fit needs: a few small problems of each machine."""
-    clock = Clock()
-    for index in range(40):
-        fit_in_time(make_problem(0, index, 50), library, clock, math.inf)
+def warm_up(library: str, sizes: tuple[int, ...]) -> None:
+    """Compile or load what fits need: every machine and kernel, dense and sparse."""
+    clock, rng = Clock(), np.random.default_rng(0)
+    for n, machine, kernel in product(sizes, MACHINES, KERNELS):
+        X = rng.normal(size=(n, 3))
+        y = None if machine == "OneClassSVM" else np.arange(n) % 2
+        rows = [X @ X.T] if kernel == "precomputed" else [X, sp.csr_matrix(X)]
+        for layout in rows:
+            plain = Problem(machine, {"kernel": kernel, "gamma": 1.0}, layout, y, None)
+            fit_in_time(plain, library, clock, math.inf)
 
 
 def fit_in_time(
