@@ -175,9 +175,7 @@ def derivatives(solved: Solved, kink: Any, slack: Any = 0.0) -> tuple[Floats, Fl
     return left, np.where(b < solved.upper - near, right, np.inf)
 
 
-def group_violation(
-    solved: Solved, left: Floats, right: Floats
-) -> tuple[float, float]:
+def group_violation(solved: Solved, left: Floats, right: Floats) -> tuple[float, float]:
     """The largest violating pair inside a group, and the worst level's error."""
     violation, error = 0.0, 0.0
     for g, level in enumerate(solved.levels):

@@ -113,7 +113,7 @@ class Hunt:
         return record
 
     def fit_in_time(self, index: int) -> tuple[dict[str, Any], float]:
-        """Our answer, and the limit; the peer is asked only where 5 s are not enough."""
+        """Our answer, and its limit; the peer runs only where 5 s are not enough."""
         found, limit = self.fit(self.ours, index, LEAST), LEAST
         if found["kind"] == "late":
             peer = self.fit(self.peer, index, self.options.peer_limit)

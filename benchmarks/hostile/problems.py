@@ -223,7 +223,7 @@ def draw_targets(rng: Rng, machine: str, X: Any, copies: Any) -> tuple[Any, str]
 
 
 def draw_labels(rng: Rng, X: Any, copies: Any) -> tuple[Any, str]:
-    """Two classes or many; by the rows or by chance; sometimes one sample of a class."""
+    """Two classes or many; by the rows or by chance; sometimes with a rare class."""
     n = X.shape[0]
     k = 2 if chance(rng, 0.6) else whole(rng, 2, min(n, MOST_CLASSES))
     kind = str(rng.choice(["random labels", "ordered labels", "rare class"]))
@@ -298,7 +298,7 @@ def draw_epsilon(rng: Rng, z: Any) -> float:
 
 
 def draw_nu(rng: Rng, y: Any, weight: Any, class_weight: Any) -> float:
-    """A share of the largest nu that every pair of classes allows; some more than it."""
+    """A share of the largest nu that all pairs of classes allow; sometimes more."""
     largest = largest_nu(y, weight, class_weight)
     if not largest > 0.0 or chance(rng, 0.05):
         return min(1.0, power(rng, -2, 0))

@@ -1,4 +1,4 @@
-"""How does a fit come to an end that does not end? Its process is ended and replaced."""
+"""How is a fit ended that does not end? Its process is killed, and replaced."""
 
 from __future__ import annotations
 
