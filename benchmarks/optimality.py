@@ -24,7 +24,7 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.floating[Any]]
 Ints = npt.NDArray[np.intp]
 
-AT_BOUND = 1e-12  # of the box: a variable no further from a bound counts as on it
+AT_BOUND = 1e-12  # of the bound: a variable no further from it counts as on it
 OUTSIDE = 1e-12  # of the box: what a variable may be outside, bounds are products
 SUM_ERROR = 1e-9  # of the sum of |beta|: what a group's sum may be off by
 ROUNDING = 64 * np.finfo(np.float64).eps  # of the terms that make up a slope
@@ -121,12 +121,17 @@ def sums_off(solved: Solved) -> list[float]:
 
 
 def sum_error(solved: Solved) -> float:
-    """The worst group's error, in units of what rounding explains."""
+    """The worst group's error, in units of what rounding explains.
+
+    The differences stored by nu-SVR are of variables whose sum is its budget, and
+    which may cancel: each rounds by itself.
+    """
     total = float(np.abs(solved.beta).sum())
     worst = max(sums_off(solved), default=0.0)
+    allowed = SUM_ERROR * max(total, float(np.abs(solved.sums).sum()))
     if np.isfinite(solved.budget):
         worst = max(worst, total - solved.budget)
-    allowed = SUM_ERROR * max(total, float(np.abs(solved.sums).sum()))
+        allowed += ROUNDING * solved.budget
     return _in_units(worst, allowed)
 
 
@@ -168,11 +173,22 @@ def violations(solved: Solved, slack: Any) -> tuple[float, float]:
 
 def derivatives(solved: Solved, kink: Any, slack: Any = 0.0) -> tuple[Floats, Floats]:
     """Left derivative where beta may fall, right one where it may rise; else -+inf."""
-    b, near, grad = solved.beta, AT_BOUND * box_size(solved), solved.grad
-    left = grad + np.where(b > near, kink, -kink) - slack
-    right = grad + np.where(b >= -near, kink, -kink) + slack
-    left = np.where(b > solved.lower + near, left, -np.inf)
-    return left, np.where(b < solved.upper - near, right, np.inf)
+    b, grad = solved.beta, solved.grad
+    can_fall, can_rise = free_to_move(solved)
+    left = grad + np.where(b > 0, kink, -kink) - slack
+    right = grad + np.where(b >= 0, kink, -kink) + slack
+    return np.where(can_fall, left, -np.inf), np.where(can_rise, right, np.inf)
+
+
+def free_to_move(solved: Solved) -> tuple[Any, Any]:
+    """Which variables may fall, and which may rise.
+
+    A bound other than zero is a product, and is reached up to its rounding.
+    """
+    low, high = solved.lower, solved.upper
+    near_low = AT_BOUND * np.where(np.isfinite(low), np.abs(low), 0.0)
+    near_high = AT_BOUND * np.where(np.isfinite(high), np.abs(high), 0.0)
+    return solved.beta > low + near_low, solved.beta < high - near_high
 
 
 def group_violation(solved: Solved, left: Floats, right: Floats) -> tuple[float, float]:
@@ -215,14 +231,12 @@ def is_closed(solved: Solved) -> bool:
 def tube_ends(solved: Solved, slack: Any = 0.0) -> tuple[float, float, float, float]:
     """What a tube t and a level must meet: above + t <= level <= below - t, and
     inside_high - t <= level <= inside_low + t."""
-    b, near = solved.beta, AT_BOUND * box_size(solved)
+    b, (can_fall, can_rise) = solved.beta, free_to_move(solved)
     lowered, raised = solved.grad - slack, solved.grad + slack
-    above = lowered[b > near].max(initial=-np.inf)
-    below = raised[b < -near].min(initial=np.inf)
-    can_fall = (b > solved.lower + near) & (b <= near)
-    can_rise = (b < solved.upper - near) & (b >= -near)
-    inside_high = lowered[can_fall].max(initial=-np.inf)
-    inside_low = raised[can_rise].min(initial=np.inf)
+    above = lowered[b > 0].max(initial=-np.inf)
+    below = raised[b < 0].min(initial=np.inf)
+    inside_high = lowered[can_fall & (b <= 0)].max(initial=-np.inf)
+    inside_low = raised[can_rise & (b >= 0)].min(initial=np.inf)
     return above, below, inside_high, inside_low
 
 

@@ -15,17 +15,10 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from benchmarks.hostile import verdict
-from benchmarks.hostile.problems import MOST_ROWS, Problem, make_problem
-from benchmarks.hostile.verdict import BAD, GOOD, Verdict, judge_answer
-from benchmarks.hostile.watch import Watched
-from benchmarks.hostile.worker import OURS, PEER
+from benchmarks.hostile.hunt import PEER_LIMIT, Hunt
+from benchmarks.hostile.problems import MOST_ROWS
+from benchmarks.hostile.verdict import BAD, GOOD, REFUSED
 from benchmarks.tables import print_table
-
-LEAST = 5.0  # CPU seconds that any fit may take
-FACTOR = 20.0  # of scikit-learn's seconds that a fit may take
-PEER_LIMIT = 20.0  # seconds after which scikit-learn is taken not to end
-COMPARED = 1.0  # seconds that scikit-learn gets where only its objective is asked for
 
 SNIPPET = """\
 from benchmarks.hostile.problems import make_problem
@@ -39,14 +32,20 @@ print(fitted.status_, fitted.kkt_violation_, fitted.dual_gap_, fitted.n_iter_)""
 
 def main() -> None:
     options = read_options()
-    hunt = Hunt(options)
     indices = range(options.first, options.first + options.n)
     if options.only is not None:
         indices = range(options.only, options.only + 1)
-    try:
-        records = [hunt.run(index) for index in indices]
-    finally:
-        hunt.stop()
+    records = []
+    with Hunt(
+        options.seed,
+        most_rows=options.rows,
+        peer_limit=options.peer_limit,
+        is_compared=not options.no_comparison,
+    ) as hunt:
+        for index in indices:
+            records.append(hunt.run(index))
+            if records[-1]["word"] in BAD:
+                print_failure(options, records[-1])
     if options.only is not None:
         show_one(options, records[0])
     report(records)
@@ -82,88 +81,7 @@ def read_options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-class Hunt:
-    """The two workers, and what is done with each problem."""
-
-    def __init__(self, options: argparse.Namespace) -> None:
-        self.options = options
-        self.ours, self.peer = Watched(OURS), Watched(PEER)
-
-    def run(self, index: int) -> dict[str, Any]:
-        """Fit, judge and print a failure as soon as it is known."""
-        problem = make_problem(self.options.seed, index, self.options.rows)
-        found, limit = self.fit_in_time(index)
-        judged = judge_answer(problem, found)
-        if found["kind"] == "fitted" and judged.word in GOOD:
-            judged = self.compared(problem, index, found, judged)
-        record = {
-            "index": index,
-            "machine": problem.machine,
-            "kernel": problem.parameters["kernel"],
-            "word": judged.word,
-            "status": judged.status,
-            "detail": judged.detail,
-            "seconds": found.get("seconds"),
-            "limit": limit,
-            "n_iter": int(max_of(found.get("attributes", {}).get("n_iter_", 0))),
-            "problem": line_of(problem),
-        }
-        if judged.word in BAD:
-            print_failure(self.options, record)
-        return record
-
-    def fit_in_time(self, index: int) -> tuple[dict[str, Any], float]:
-        """Our answer, and its limit; the peer runs only where 5 s are not enough."""
-        found, limit = self.fit(self.ours, index, LEAST), LEAST
-        if found["kind"] == "late":
-            peer = self.fit(self.peer, index, self.options.peer_limit)
-            limit = max(LEAST, FACTOR * peer.get("seconds", 0.0))
-            if limit > LEAST:
-                found = self.fit(self.ours, index, limit)
-        return found, limit
-
-    def compared(
-        self, problem: Problem, index: int, found: dict[str, Any], judged: Verdict
-    ) -> Verdict:
-        """The verdict, unless scikit-learn's point has a lower objective."""
-        if self.options.no_comparison or not verdict.is_comparable(problem):
-            return judged
-        peer = self.fit(self.peer, index, COMPARED)
-        if peer["kind"] != "fitted":
-            return judged
-        excess = verdict.excess_over(problem, found, peer)
-        is_worse = excess and judged.status == "CONVERGED"
-        return Verdict(verdict.WORSE, excess, judged.status) if is_worse else judged
-
-    def fit(self, worker: Watched, index: int, limit: float) -> dict[str, Any]:
-        return worker.fit(self.options.seed, index, self.options.rows, limit)
-
-    def stop(self) -> None:
-        self.ours.stop()
-        self.peer.stop()
-
-
-def max_of(values: Any) -> float:
-    import numpy as np
-
-    return float(np.max(values))
-
-
 # ------------------------------------------------------------------------- reporting
-def line_of(problem: Problem) -> str:
-    """A problem in words."""
-    n, d = problem.X.shape
-    settings = ", ".join(
-        f"{name}={value:.3g}" if isinstance(value, float) else f"{name}={value!r}"
-        for name, value in problem.parameters.items()
-        if name != "class_weight"
-    )
-    weights = "" if problem.sample_weight is None else ", sample weights"
-    if problem.parameters.get("class_weight") is not None:
-        weights += ", class weights"
-    return f"{problem.machine}({settings}), {n} x {d}: {problem.traits}{weights}"
-
-
 def print_failure(options: argparse.Namespace, record: dict[str, Any]) -> None:
     rows = f" --rows {options.rows}" if options.rows != MOST_ROWS else ""
     print(f"{record['word']} {record['status']} {record['detail']}")
@@ -197,7 +115,7 @@ def report(records: list[dict[str, Any]]) -> None:
     print_table(["", *words, "slowest, s"], rows)
     statuses = Counter(record["status"] for record in records if record["status"])
     print("\nstatus:", ", ".join(f"{k} {v}" for k, v in statuses.most_common()))
-    refused = [r["detail"][:70] for r in records if r["word"] == verdict.REFUSED]
+    refused = [r["detail"][:70] for r in records if r["word"] == REFUSED]
     for message, count in Counter(refused).most_common():
         print(f"refused {count} times: {message}")
 

@@ -165,8 +165,9 @@ def laid_out(rng: Rng, X: Any, traits: list[str]) -> Any:
 def draw_kernel(rng: Rng, kernel: str, X: Any) -> dict[str, Any]:
     """gamma, degree and coef0; half of the time gamma suits the rows."""
     values = X.toarray() if sp.issparse(X) else np.asarray(X, dtype=np.float64)
-    variance = float(values.var()) or 1.0
-    suited = power(rng, -2, 2) / (values.shape[1] * variance)
+    is_distance = kernel in ("rbf", "laplacian")
+    size = float(values.var() if is_distance else np.square(values).mean()) or 1.0
+    suited = power(rng, -2, 2) / (values.shape[1] * size)
     is_suited = chance(rng, 0.5)
     if kernel == "poly":
         return {
