@@ -93,7 +93,8 @@ def measure(solved: Solved) -> Measures:
     scale = solved.scale**2
     terms = 0.5 * np.abs(solved.image) + np.abs(solved.linear) + np.abs(solved.kink)
     off = sum(abs(a) * b for a, b in zip(solved.levels, sums_off(solved), strict=True))
-    bound = max(exact[1], 0.0) * float(width.sum()) + off + blur
+    worst = exact[1] if solved.sums else exact[0]  # of a slope, from its level
+    bound = max(worst, 0.0) * float(width.sum()) + off + blur
     return Measures(
         sum_error=sum_error(solved),
         box_error=box_error(solved),
