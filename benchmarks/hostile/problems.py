@@ -317,10 +317,9 @@ def class_totals(y: Any, weight: Any, class_weight: Any) -> Any:
     """The weight of each class."""
     classes, code = np.unique(y, return_inverse=True)
     weight = np.ones(len(y)) if weight is None else weight
-    factor = np.ones(len(classes))
+    totals = np.bincount(code, weights=weight, minlength=len(classes))
     if class_weight == "balanced":
-        factor = len(y) / (len(classes) * np.bincount(code, weights=weight))
-    elif class_weight is not None:
-        factor = np.array([class_weight.get(int(label), 1.0) for label in classes])
-    totals = np.bincount(code, weights=weight, minlength=len(classes)) * factor
-    return totals
+        return (totals > 0.0).astype(float)  # all the same, whatever they are
+    if class_weight is None:
+        return totals
+    return totals * [class_weight.get(int(label), 1.0) for label in classes]

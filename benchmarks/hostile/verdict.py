@@ -177,12 +177,12 @@ def excess_over(problem: Problem, ours: dict[str, Any], peer: dict[str, Any]) ->
     rounding.
     """
     answers = [stand_in(problem, found["attributes"]) for found in (ours, peer)]
+    if len(answers[0].n_support_) != len(answers[1].n_support_):
+        return ""  # not the same classes: one is without weight
     if "class_weight" in problem.parameters and not np.allclose(
         *(answer.class_weight_ for answer in answers)
     ):
         return ""  # not the same problem
-    if len(answers[0].n_support_) != len(answers[1].n_support_):
-        return ""  # not the same classes: one is without weight
     given = problem.X, problem.y, problem.sample_weight
     try:
         mine, other = (judge(answer, *given) for answer in answers)
