@@ -1,7 +1,8 @@
-"""How good is an answer? Objective and KKT violation, in float64 and plain NumPy.
+"""How good is an answer? Feasibility, objective and KKT violation, in plain NumPy.
 
 Nothing here comes from maxmargin, so that its answers and LIBSVM's are judged alike.
-Both keep one signed coefficient per support vector: beta, on LIBSVM's scale.
+Both keep one signed coefficient per support vector: beta, on LIBSVM's scale. What a
+point is worth is measured by `benchmarks.optimality`.
 """
 
 from copy import copy
@@ -10,8 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from benchmarks.optimality import Solved, measure
+
 BLOCK_VALUES = 2**22  # of a large matrix, in memory at once
-AT_BOUND = 1e-9  # relative: coefficients are stored after a division
 
 
 class Fit(NamedTuple):
@@ -72,19 +74,6 @@ class LargeGram:
 Gram = np.ndarray | LargeGram
 
 
-class Box(NamedTuple):
-    """One dual problem: 1/2 b'Kb + linear'b + kink |b|, lower <= b <= upper."""
-
-    K: Gram
-    linear: np.ndarray
-    kink: float
-    lower: np.ndarray
-    upper: np.ndarray
-    group: np.ndarray
-    beta: np.ndarray
-    margin: float = 1.0  # nu-SVC: coefficients are beta / margin
-
-
 def rbf(A: Any, B: Any, gamma: float) -> np.ndarray:
     """exp(-gamma |a - b|^2), difference by difference."""
     A, B = (X.toarray() if hasattr(X, "toarray") else X for X in (A, B))
@@ -126,101 +115,125 @@ class Answered(NamedTuple):
     settings: dict[str, float]
 
 
-def boxes_of(asked: Answered, fit: Fit, K: Gram) -> list[Box]:
-    """The problems behind a fit: one per pair of classes, or one."""
+def problems_of(asked: Answered, fit: Fit, K: Gram) -> list[Solved]:
+    """The problems behind a fit, with its point: one per pair of classes, or one."""
     if asked.machine in ("SVC", "NuSVC"):
         return classification(fit, K, asked.y, asked.settings)
-    if asked.machine in ("SVR", "NuSVR"):
-        return regression(fit, K, asked.y, asked.settings)
-    return novelty(fit, K)
+    beta = np.zeros(len(K))
+    beta[fit.support] = fit.coef[0]
+    if asked.machine == "OneClassSVM":
+        return [novelty(fit, K, beta, asked.settings["nu"])]
+    return [regression(fit, K, beta, asked)]
+
+
+def on_support(asked: Answered, fit: Fit, K: Gram) -> list[Solved]:
+    """The same problems on the support vectors alone: enough for an objective.
+
+    Not for nu-SVC, whose scale is read from all samples.
+    """
+    near = asked._replace(y=asked.y[fit.support])
+    numbered = fit._replace(support=np.arange(len(fit.support)))
+    return problems_of(near, numbered, K[np.ix_(fit.support, fit.support)])
+
+
+def point(K: Gram, beta: np.ndarray) -> dict[str, np.ndarray]:
+    """K b and the size of its terms; a large matrix is of values between 0 and 1."""
+    if isinstance(K, LargeGram):
+        size = np.full(len(beta), np.abs(beta).sum())
+    else:
+        size = np.abs(K) @ np.abs(beta)
+    return {"image": K @ beta, "size": size, "beta": beta}
 
 
 def classification(
     fit: Fit, K: Gram, code: np.ndarray, settings: dict[str, float]
-) -> list[Box]:
+) -> list[Solved]:
     """One problem per pair; `code` numbers the classes as the fit does."""
-    boxes = []
-    for i, j, coef in pairs_of(fit, len(code)):
+    found = []
+    for p, (i, j, coef) in enumerate(pairs_of(fit, len(code))):
         rows = np.flatnonzero((code == i) | (code == j))
         y = np.where(code[rows] == i, 1.0, -1.0)
         y = y if (coef[rows] * y).sum() >= 0.0 else -y  # two classes: either sign
-        near, beta = K[np.ix_(rows, rows)], coef[rows]
-        boxes.append(
-            _nu_svc(near, y, beta, settings["nu"])
+        near, beta, intercept = K[np.ix_(rows, rows)], coef[rows], fit.intercept[p]
+        found.append(
+            _nu_svc(near, y, beta, intercept, settings["nu"])
             if "nu" in settings
-            else _c_svc(near, y, beta, settings["C"])
+            else _c_svc(near, y, beta, intercept, settings["C"])
         )
-    return boxes
+    return found
 
 
-def _c_svc(K: Gram, y: np.ndarray, beta: np.ndarray, C: float) -> Box:
-    lower, upper = np.minimum(C * y, 0.0), np.maximum(C * y, 0.0)
-    return Box(K, -y, 0.0, lower, upper, np.zeros(len(y)), beta)
+def _c_svc(K: Gram, y: np.ndarray, beta: np.ndarray, b: float, C: float) -> Solved:
+    return Solved(
+        **point(K, beta),
+        linear=-y,
+        kink=0.0,
+        lower=np.minimum(C * y, 0.0),
+        upper=np.maximum(C * y, 0.0),
+        group=np.zeros(len(y), dtype=np.intp),
+        sums=(0.0,),
+        levels=(-b,),
+    )
 
 
-def _nu_svc(K: Gram, y: np.ndarray, coef: np.ndarray, nu: float) -> Box:
-    margin = 0.5 * nu * len(y) / coef[y > 0].sum()
-    lower, upper = np.minimum(y, 0.0), np.maximum(y, 0.0)
-    return Box(K, 0.0 * y, 0.0, lower, upper, y, coef * margin, margin)
+def _nu_svc(K: Gram, y: np.ndarray, coef: np.ndarray, b: float, nu: float) -> Solved:
+    half = 0.5 * nu * len(y)
+    margin = half / coef[y > 0].sum()
+    return Solved(
+        **point(K, coef * margin),
+        linear=np.zeros(len(y)),
+        kink=0.0,
+        lower=np.minimum(y, 0.0),
+        upper=np.maximum(y, 0.0),
+        group=np.where(y > 0.0, 0, 1),
+        sums=(half, -half),
+        levels=(margin * (1.0 - b), margin * (-1.0 - b)),
+        scale=margin,
+    )
 
 
-def regression(
-    fit: Fit, K: Gram, z: np.ndarray, settings: dict[str, float]
-) -> list[Box]:
-    """epsilon-SVR, or nu-SVR with its two variables a row written apart."""
-    beta, C = np.zeros(len(z)), np.full(len(z), settings["C"])
-    beta[fit.support] = fit.coef[0]
-    none = np.zeros(len(z))
-    if "nu" not in settings:
-        return [Box(K, -z, settings["epsilon"], -C, C, none, beta)]
-    above, below = np.maximum(beta, 0.0), np.minimum(beta, 0.0)
-    return [
-        Box(
-            np.tile(K, (2, 2)),
-            np.tile(-z, 2),
-            0.0,
-            np.concatenate((none, -C)),
-            np.concatenate((C, none)),
-            np.repeat((0, 1), len(z)),
-            np.concatenate((above, below)),
-        )
-    ]
+def regression(fit: Fit, K: Gram, beta: np.ndarray, asked: Answered) -> Solved:
+    """epsilon-SVR, or nu-SVR by the differences of its two variables a row."""
+    z, settings, C = asked.y, asked.settings, np.full(len(beta), asked.settings["C"])
+    return Solved(
+        **point(K, beta),
+        linear=-z,
+        kink=settings.get("epsilon", 0.0),
+        lower=-C,
+        upper=C,
+        group=np.zeros(len(z), dtype=np.intp),
+        sums=(0.0,),
+        levels=(-float(fit.intercept[0]),),
+        budget=settings["nu"] * float(C.sum()) if "nu" in settings else np.inf,
+    )
 
 
-def novelty(fit: Fit, K: Gram) -> list[Box]:
+def novelty(fit: Fit, K: Gram, beta: np.ndarray, nu: float) -> Solved:
     """The one-class machine."""
-    beta = np.zeros(len(K))
-    beta[fit.support] = fit.coef[0]
-    none = np.zeros(len(K))
-    return [Box(K, none, 0.0, none, none + 1.0, none, beta)]
+    none = np.zeros(len(beta))
+    return Solved(
+        **point(K, beta),
+        linear=none,
+        kink=0.0,
+        lower=none,
+        upper=none + 1.0,
+        group=none.astype(np.intp),
+        sums=(nu * len(beta),),
+        levels=(-float(fit.intercept[0]),),
+    )
 
 
 # Their measures.
 
 
-def objective(box: Box) -> float:
-    """The dual objective as LIBSVM prints it."""
-    b, near = box.beta, np.flatnonzero(box.beta)
-    bent = 0.5 * b[near] @ (box.K[np.ix_(near, near)] @ b[near])
-    value = bent + box.linear @ b + box.kink * np.abs(b).sum()
-    return float(value / box.margin**2)
+def objective(problems: list[Solved]) -> float:
+    """The dual objectives as LIBSVM prints them, added up."""
+    return sum(measure(solved).objective for solved in problems)
 
 
-def violation(box: Box) -> float:
-    """LIBSVM's stopping measure: what the worst pair of a group could still gain."""
-    b = _snapped(box)
-    grad = box.K @ b + box.linear
-    left = grad + np.where(b > 0.0, box.kink, -box.kink)
-    right = grad + np.where(b >= 0.0, box.kink, -box.kink)
-    left[b <= box.lower], right[b >= box.upper] = -np.inf, np.inf
-    inside = [box.group == g for g in np.unique(box.group)]
-    return float(max(left[here].max() - right[here].min() for here in inside))
-
-
-def _snapped(box: Box) -> np.ndarray:
-    """beta, put on the bound that rounding keeps it from."""
-    beta = box.beta.copy()
-    for bound in (box.lower, box.upper):
-        near = np.abs(beta - bound) <= AT_BOUND * np.abs(bound)
-        beta[near] = bound[near]
-    return beta
+def violation(problems: list[Solved]) -> float:
+    """LIBSVM's stopping measure of the worst; infinite where a point is infeasible."""
+    found = [measure(solved) for solved in problems]
+    if not all(its.is_feasible for its in found):
+        return float(np.inf)
+    return max(its.violation for its in found)

@@ -161,10 +161,12 @@ def judge(
     if case.machine == "SVC":
         y = (y[:, None] == np.asarray(model.classes_)).argmax(axis=1)
     gram = LargeGram(split.X, settings["gamma"])
-    boxes = certificate.boxes_of(Answered(case.machine, y, settings), fit, gram)
+    asked = Answered(case.machine, y, settings)
+    state = certificate.problems_of if is_certified else certificate.on_support
+    problems = state(asked, fit, gram)
     return {
-        "objective": sum(map(certificate.objective, boxes)),
-        "violation": max(map(certificate.violation, boxes)) if is_certified else None,
+        "objective": certificate.objective(problems),
+        "violation": certificate.violation(problems) if is_certified else None,
         "n_support": count_support(fit),
         "score": score(case.machine, model.predict(split.X_test), split.y_test),
     }

@@ -15,9 +15,10 @@ from typing import Any, NamedTuple
 import naive_interior as interior
 import naive_smooth
 import numpy as np
-from naive_kernels import Floats, dense
 from naive_losses import Problem, primal
 from threadpoolctl import threadpool_limits
+
+from benchmarks.plain_kernels import Floats, dense
 
 KINKED = ("hinge", "epsilon_insensitive", "one_class", "crammer_singer")
 OWN_GAP = 1e-8  # relative: the bounds found here are no further from the optimum

@@ -200,9 +200,10 @@ def matrix_of(gram: Gram) -> Floats:
 def stated(problem: DualProblem, gram: Gram, beta: Floats, level: Any) -> naive.Solved:
     """Problem and answer in the words of the independent checker."""
     groups = range(problem.n_groups)
+    K = matrix_of(gram)[np.ix_(problem.row, problem.row)]
     return naive.Solved(
-        rows=problem.row,
-        K=matrix_of(gram)[np.ix_(problem.row, problem.row)],
+        image=K @ beta,
+        size=np.abs(K) @ np.abs(beta),
         linear=problem.linear,
         kink=problem.kink,
         lower=problem.lower,

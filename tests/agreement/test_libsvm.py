@@ -211,8 +211,11 @@ def assert_same_objective(ours: Any, theirs: Any, X: Any, y: npt.NDArray[Any]) -
     tol only: it is the objective that is accurate to the square of tol.
     """
     found, expected = (
-        [naive.objective(s._replace(scale=1.0)) for s in naive.solved_problems(m, X, y)]
-        for m in (ours, theirs)
+        [
+            naive.measure(claim.solved._replace(scale=1.0)).objective
+            for claim in naive.claims_of(machine, X, y)
+        ]
+        for machine in (ours, theirs)
     )
     np.testing.assert_allclose(found, expected, rtol=OBJECTIVE)
 
@@ -227,30 +230,31 @@ def assert_same_decisions(ours: Any, theirs: Any, X: Any) -> None:
 
 def assert_same_support(ours: Any, theirs: Any, X: Any, y: npt.NDArray[Any]) -> None:
     """The same rows support, equal rows counting as one; margins may go either way."""
-    mine = naive.solved_problems(ours, X, y)
-    other = naive.solved_problems(theirs, X, y)
-    for a, b in zip(mine, other, strict=True):
-        copies = equal_rows(a)
+    mine = naive.claims_of(ours, X, y)
+    other = naive.claims_of(theirs, X, y)
+    for (a, rows), (b, _) in zip(mine, other, strict=True):
+        copies = equal_rows(a, naive.dense(X)[rows])
         supports = merged(a, copies) != 0.0, merged(b, copies) != 0.0
         differs = supports[0] != supports[1]
         assert np.all(distance_to_margin(a)[differs[copies]] <= NEAR)
         assert differs.sum() <= 0.1 * supports[0].sum()
 
 
-def equal_rows(solved: naive.Solved) -> npt.NDArray[np.intp]:
+def equal_rows(solved: naive.Solved, X: Floats) -> npt.NDArray[np.intp]:
     """For every variable the number of its set of equal variables."""
-    told_apart = np.column_stack([solved.K, solved.linear, solved.lower, solved.group])
+    bounds = (solved.linear, solved.lower, solved.group)
+    told_apart = np.column_stack([X, *bounds]).astype(np.float64)
     return np.unique(told_apart, axis=0, return_inverse=True)[1].ravel()
 
 
 def merged(solved: naive.Solved, copies: npt.NDArray[np.intp]) -> Floats:
     """beta, added up over equal rows."""
-    return np.bincount(copies, weights=solved.beta)
+    return np.bincount(copies, weights=solved.beta.astype(np.float64))
 
 
 def distance_to_margin(solved: naive.Solved) -> Floats:
     """How far a row is from where its coefficient may leave zero, on K's scale."""
-    grad = solved.K @ solved.beta + solved.linear
-    tube = naive.best_tube(solved, grad) if solved.budget < np.inf else solved.kink
+    grad = solved.grad
+    tube = naive.best_tube(solved) if solved.budget < np.inf else solved.kink
     off = np.abs(grad - np.array(solved.levels)[solved.group])
     return np.abs(off - tube) / max(1.0, float(np.abs(grad).max()))
