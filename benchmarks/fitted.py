@@ -176,7 +176,9 @@ def nu_svc(fitted: Any, pair: Pair, intercept: float) -> Solved:
     margin says that the margin vanished: then both levels are minus the intercept.
     """
     half = fitted.nu * pair.weight.sum() / 2
-    r = half / pair.coef[pair.sign > 0].sum()
+    total = pair.coef[pair.sign > 0].sum()
+    assert total != 0.0, "the coefficients of a class are all zero"
+    r = half / total
     margin = r * r * (pair.coef @ pair.image) / (2 * half)
     has_vanished = abs(margin) < NO_MARGIN * abs(r)
     ends = (0.0, 0.0) if has_vanished else (1.0, -1.0)
