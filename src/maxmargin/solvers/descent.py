@@ -32,7 +32,7 @@ from maxmargin.solvers.shrinking import survivors
 from maxmargin.solvers.work import Work, gather_work
 from maxmargin.typing import FloatVector, IntVector
 
-CHECK_EVERY = 1000  # moves between two looks at shrinking and precision, as in LIBSVM
+CHECK_EVERY = 1000  # moves between two looks at shrinking and precision
 NEAR = 10.0  # times tol: variables shrunk away are brought back once, here
 ROUNDING_32 = 6e-8  # relative rounding of a kernel value kept in float32
 MAX_SINGLE_SETTLES = 3  # float64 corrections tried before rows become float64
@@ -94,8 +94,7 @@ class _Descent:
         self.problem, self.gram, self.options, self.pace = problem, gram, options, pace
         n = len(problem.linear)
         self.n_settles, self.n_iter_at_settle = 0, -1
-        self.check_every = min(n, CHECK_EVERY)
-        self.next_check = pace.n_iter + self.check_every
+        self.next_check = pace.n_iter + CHECK_EVERY
         self.moves_between_leaps = LEAP_AFTER * n
         self.next_leap = pace.n_iter + self.moves_between_leaps
         self.was_unshrunk = False
@@ -160,7 +159,7 @@ class _Descent:
 
     def _check(self, violation: float) -> Status | None:
         """Shrink, raise the precision, or solve for the free variables if it pays."""
-        self.next_check = self.pace.n_iter + self.check_every
+        self.next_check = self.pace.n_iter + CHECK_EVERY
         if violation <= self._rounding_floor(self._beta()):
             self._refresh()
             if self.point.violation <= self._rounding_floor(self.point.beta):
@@ -255,7 +254,7 @@ class _Descent:
             if self.point.violation < best.violation:
                 best = self.point
             if self.point.violation > sharp:
-                n_moves = POLISH_MOVES * n_free + self.check_every
+                n_moves = POLISH_MOVES * n_free + min(len(best.beta), CHECK_EVERY)
                 self._tidy(0.1 * self.point.violation, n_moves)
         self._load(best)
 

@@ -13,7 +13,7 @@ from maxmargin.solvers.watch import Watch
 
 SLICE_SECONDS = 0.03  # how long compiled code may keep Ctrl-C waiting
 FIRST_SLICE = 256  # moves, before their speed is known
-FEWEST_MOVES = 100_000  # that every fit may make
+FEWEST_MOVES = 50_000  # that every fit may make
 MOVES_PER_VARIABLE = 200  # or so many, if that is more
 PATIENCE = 100  # times the moves made until the violation was DECADES larger
 DECADES = 2

@@ -16,6 +16,7 @@ from maxmargin.problems.dual import DualProblem, is_interior, restored
 from maxmargin.typing import FloatMatrix, FloatVector, IntVector
 
 MAX_FREE = 400  # the system costs its cube
+MOST_STEPS = 16  # each ends at a bound but the last: more do not pay for their systems
 MAX_ENTRIES = 1 << 22  # of the kernel block held
 RIDGE = 1e-13  # of the largest diagonal value: bounds the solution where K is singular
 REFINEMENTS = 3  # each takes the ridge's effect down to its square, its cube, ...
@@ -49,7 +50,7 @@ def polish(
     """beta after Newton steps on the free variables, group sums as they were."""
     beta, grad = beta.copy(), grad.copy()
     inside = np.arange(len(block.variables))
-    while len(inside):
+    for _ in range(MOST_STEPS):
         raise_if_stopped()
         free = block.variables[inside]
         slope = grad[free] + problem.kink[free] * np.sign(beta[free])
@@ -61,7 +62,7 @@ def polish(
         is_blocked = take_step(problem, beta, free, step)
         change = block.columns[:, inside] @ (beta[free] - before)
         grad += change[problem.row]
-        if not is_blocked.any():
+        if not is_blocked.any() or is_blocked.all():
             break
         inside = inside[~is_blocked]
     return restored(problem, beta)
