@@ -1,7 +1,8 @@
 """Do we reach LIBSVM's optimum, and whose answer is more exact?
 
-Both solve the same problem to the same tol (--tol, 1e-6). Then objectives, decisions on the training rows
-and KKT violations are computed from the coefficients by one piece of NumPy.
+Both solve the same problem to the same tol (--tol, 1e-6). Then objectives, decisions on
+the training rows and KKT violations are computed from the coefficients by one piece of
+NumPy.
 """
 
 import argparse

@@ -49,9 +49,8 @@ TYPICAL_STEPS = 30  # of Newton's method after the sweeps
 OVERHEAD = 8.0  # of a visit to a sample, in stored values
 POLISH_SHARE = 0.05  # of the work of all sweeps: what further Newton steps may cost
 POLISH_FREE = 1e6  # operations: a millisecond, which a fit takes in any case
-POLISH_STEPS = 6  # of Newton's method, from an answer within tol
-MOST_POLISH = 30  # steps, if rounding keeps it from its goal
-POLISH_TOL = 1e-12  # what float64 can certify
+POLISH_STEPS = 10  # at most; two to four as a rule
+POLISH_TOL = 1e-10  # reached in one Newton step more; further on rounding takes many
 
 
 def solve_linear(
@@ -186,7 +185,7 @@ class _Run:
         cost = POLISH_STEPS * self._step_cost(self.beta)
         if cost > max(POLISH_FREE, POLISH_SHARE * self.work_done) or found.meets(tol):
             return found
-        left = min(self.watch.max_iter - self.watch.n_iter, MOST_POLISH)
+        left = min(self.watch.max_iter - self.watch.n_iter, POLISH_STEPS)
         options = replace(self.watch.options, max_iter=left, callback=None)
         watch = Watch(replace(options, started=self.watch.started))
         if problem.loss.is_smooth:
