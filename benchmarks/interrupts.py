@@ -78,7 +78,7 @@ def main() -> int:
                 spans[k] = min(spans[k], seconds)
                 continue
             endings.append(ending)
-            print(f"{len(endings)} {ending.kind}", file=sys.stderr, end="\r")
+            print(f"{len(endings)}: {ending.kind}", file=sys.stderr, flush=True)
     return report(endings)
 
 
