@@ -11,7 +11,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 PEER_MISSING := official could not be built: its agreement tests will be skipped
 BENCH_MISSING := a library to compare with could not be installed: its rows will be missing
 
-.PHONY: demo test test-all test-shares test-nojit test-bounds lint format bench clean
+.PHONY: demo test test-all test-data test-shares test-nojit test-bounds lint format bench clean
 
 demo: .venv/base
 	$(BIN)/python examples/demo.py
@@ -28,6 +28,10 @@ test-shares: test-nojit test-bounds
 
 test-all: .venv/tools
 	$(BIN)/python -m pytest
+
+# The tests that load a data set; MAXMARGIN_DATA names the folder of real ones.
+test-data: .venv/tools
+	$(BIN)/python -m pytest -m data
 
 test-nojit: .venv/tools
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -m nojit

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-BESIDE = Path(__file__).resolve().parents[2] / "shared" / "data"
 BUNDLED = ("digits", "breast_cancer", "iris", "wine", "diabetes", "blobs", "friedman")
 
 
@@ -25,14 +24,14 @@ class Split(NamedTuple):
 
 
 def find_folder(given: str | None) -> Path | None:
-    """The folder asked for, that of MAXMARGIN_DATA, or one beside the project."""
+    """The folder asked for, else that of MAXMARGIN_DATA, else none."""
     named = given or os.environ.get("MAXMARGIN_DATA")
-    if named:
-        folder = Path(named)
-        if not folder.is_dir():
-            raise SystemExit(f"{folder} is not a folder: pass --data FOLDER.")
-        return folder
-    return BESIDE if BESIDE.is_dir() else None
+    if not named:
+        return None
+    folder = Path(named)
+    if not folder.is_dir():
+        raise SystemExit(f"{folder} is not a folder: pass --data FOLDER.")
+    return folder
 
 
 def has_set(name: str, folder: Path | None) -> bool:
@@ -72,7 +71,10 @@ def load_raw(name: str, folder: Path | None) -> tuple[Any, np.ndarray]:
 def _needed_files(name: str, folder: Path | None) -> list[Path]:
     files = _files(name, folder) if folder else []
     if not files:
-        raise SystemExit(f"There is no {name}.npz in {folder}: pass --data FOLDER.")
+        where = f"in {folder}" if folder else "without a folder of data sets"
+        raise SystemExit(
+            f"There is no {name}.npz {where}: pass --data FOLDER or set MAXMARGIN_DATA."
+        )
     return files
 
 

@@ -4,10 +4,14 @@ Importing the package is cheap: scikit-learn and Numba are imported only once an
 estimator is asked for (PEP 562).
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from __future__ import annotations
 
+from importlib import import_module
+
+TYPE_CHECKING = False  # as in `typing`, whose import takes longer than all the rest
 if TYPE_CHECKING:
+    from typing import Any
+
     from maxmargin.estimators.bounds import l1_min_c
     from maxmargin.estimators.c_search import search_C
     from maxmargin.estimators.cross_validation import cross_validate

@@ -15,6 +15,8 @@ from typing import Any, TypeVar
 
 from threadpoolctl import LibController, OpenBLASController, ThreadpoolController
 
+from maxmargin._interrupts import Flag, interrupts_deferred, raise_if_interrupted
+
 T = TypeVar("T")
 
 
@@ -23,7 +25,7 @@ class Stopped(BaseException):
 
 
 class _Context(threading.local):
-    stop: threading.Event | None = None  # set while this thread works on a task list
+    stop: Flag | None = None  # set while this thread works on a task list
 
 
 class _Shared:
@@ -78,7 +80,16 @@ def count_cores() -> int:
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Hold BLAS to one thread until the last of all overlapping scopes has left."""
+    """Hold BLAS to one thread until the last of all overlapping scopes has left.
+
+    Fits and predictions run in such a scope; interrupts wait for a safe point in it.
+    """
+    with interrupts_deferred(), _one_blas_thread():
+        yield
+
+
+@contextmanager
+def _one_blas_thread() -> Iterator[None]:
     shared = _shared
     with shared.lock:
         if shared.limit is None:
@@ -114,8 +125,14 @@ def _limit_this_thread() -> None:
 
 
 def raise_if_stopped() -> None:
-    """Called between slices of work: leave early when the caller has given up."""
-    if _context.stop is not None and _context.stop.is_set():
+    """Called between slices of work: leave early when the caller has given up.
+
+    This is the safe point at which a deferred interrupt becomes KeyboardInterrupt; on
+    a list of tasks it is raised once all threads have stopped.
+    """
+    if _context.stop is None:
+        raise_if_interrupted()
+    elif _context.stop.is_set:
         raise Stopped
 
 
@@ -129,14 +146,16 @@ def run_all(tasks: Sequence[Callable[[], T]], n_threads: int) -> list[T]:
     if n_helpers < 1 or _context.stop is not None:
         return [task() for task in tasks]
     queue = _Queue(tasks)
-    helpers = [_pool().submit(queue.work) for _ in range(n_helpers)]
-    try:
-        queue.work()
-        _wait(helpers)
-    except BaseException:
-        queue.stop.set()
-        _wait(helpers)
-        raise
+    with interrupts_deferred(queue.stop):
+        helpers = [_pool().submit(queue.work) for _ in range(n_helpers)]
+        try:
+            queue.work()
+            _wait(helpers)
+        except BaseException:
+            queue.stop.set()
+            _wait(helpers)
+            raise
+        raise_if_interrupted()
     return queue.collect()
 
 
@@ -147,7 +166,7 @@ class _Queue:
         self.tasks = tasks
         self.results: list[Any] = [None] * len(tasks)
         self.errors: dict[int, BaseException] = {}
-        self.stop = threading.Event()
+        self.stop = Flag()
         self.lock = threading.Lock()
         self.n_taken = 0
 
@@ -162,7 +181,7 @@ class _Queue:
 
     def _take(self) -> int | None:
         with self.lock:
-            if self.n_taken == len(self.tasks) or self.stop.is_set():
+            if self.n_taken == len(self.tasks) or self.stop.is_set:
                 return None
             self.n_taken += 1
             return self.n_taken - 1

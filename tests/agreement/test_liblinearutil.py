@@ -127,7 +127,8 @@ def test_every_solver_agrees(solver, bias, capfd):
 
     if not any(SWITCHING in line for line in heard):
         assert_lines_alike(of_solution(said), of_solution(heard))
-    assert answers[1] == pytest.approx(expected[1], rel=0.1)  # labels may be close
+    # labels may be close, and a correlation of nearly 0 has no digits
+    assert answers[1] == pytest.approx(expected[1], rel=0.1, abs=2e-3)
     np.testing.assert_allclose(answers[2], expected[2], atol=2e-3)
     assert mine.get_labels() == yours.get_labels()
     n = len(mine.w)

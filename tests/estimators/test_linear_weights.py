@@ -13,7 +13,7 @@ from naive_linear import machine as name_of
 from sklearn.base import clone
 from surface import assert_refused, draw, noisy, repetitions, values
 
-from maxmargin import LinearSVC
+from maxmargin import LinearOneClassSVM, LinearSVC, LinearSVR, LogisticRegression
 
 TOL = 1e-9
 RTOL = 1e-5  # of the largest decision value: a gap of 1e-9 leaves its root, at worst
@@ -50,6 +50,37 @@ def test_weight_is_repetition(machine: Any, layout: Any) -> None:
     assert_optimal_linear(weighted, X, y, times)
     assert_same(weighted, copied, X)
     np.testing.assert_allclose(weighted.objective_, copied.objective_, rtol=1e-7)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("layout", [np.asarray, sp.csr_matrix])
+@pytest.mark.parametrize(
+    "machine",
+    [
+        LinearSVC(loss="hinge"),
+        LinearSVC(dual=True),
+        LinearSVC(penalize_intercept=False),
+        LinearSVR(),
+        LinearSVR(fit_intercept=False, tol=TOL),
+        LinearSVR(penalize_intercept=False),
+        LogisticRegression(dual=True),
+        LinearOneClassSVM(nu=0.1),
+    ],
+    ids=str,
+)
+def test_weights_of_few_samples_are_copies_to_seven_digits(
+    machine: Any, layout: Any, seed: int
+) -> None:
+    """As in scikit-learn's check_sample_weight_equivalence, for other samples."""
+    draw = np.random.default_rng(seed)
+    X, y = draw.uniform(size=(15, 30)), draw.integers(0, 3, 15)
+    times = draw.integers(0, 5, 15)
+
+    weighted = clone(machine).fit(layout(X), y, sample_weight=times)
+    copied = clone(machine).fit(layout(X.repeat(times, axis=0)), y.repeat(times))
+
+    expected = values(copied, X)
+    np.testing.assert_allclose(values(weighted, X), expected, rtol=1e-7, atol=1e-9)
 
 
 @pytest.mark.parametrize("layout", [np.asarray, sp.csr_matrix])

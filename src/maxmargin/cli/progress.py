@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
+from maxmargin._interrupts import cleaned_up
 from maxmargin.cli.console import Context
 
 PATIENCE = 0.5  # seconds; what ends sooner needs no line
@@ -86,7 +87,8 @@ def progress_line(context: Context) -> Iterator[Line]:
     """A line that vanishes at the end, whatever that is."""
     line = _choose(context)
     try:
-        yield line
+        with cleaned_up(line.clear):
+            yield line
     finally:
         line.clear()
 

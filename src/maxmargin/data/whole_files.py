@@ -9,6 +9,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
+from maxmargin._interrupts import cleaned_up
+
 STREAMS = {"/dev/stdout": 1, "/dev/stderr": 2}
 
 
@@ -44,12 +46,13 @@ def _replacing(target: Path) -> Iterator[BinaryIO]:
     except OSError as error:
         raise type(error)(error.errno, error.strerror, str(target)) from error
     try:
-        with os.fdopen(handle, "wb") as out:
-            yield out
-            out.flush()
-            os.fsync(out.fileno())
-        os.chmod(name, _mode_of(target))
-        os.replace(name, target)
+        with cleaned_up(lambda: os.unlink(name)):
+            with os.fdopen(handle, "wb") as out:
+                yield out
+                out.flush()
+                os.fsync(out.fileno())
+            os.chmod(name, _mode_of(target))
+            os.replace(name, target)
     except BaseException:
         with suppress(OSError):
             os.unlink(name)

@@ -10,6 +10,7 @@ from joblib.parallel import get_active_backend
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
+from maxmargin._interrupts import interrupts_deferred
 from maxmargin._threads import count_cores
 from maxmargin.estimators.inputs import TrainingSet
 from maxmargin.estimators.parameters import RULES, check_parameters
@@ -81,7 +82,8 @@ class BaseMachine(BaseEstimator):
         self._check_calibration()
         known = dict(vars(self))
         try:
-            fitted = self._fit_checked(X, y, sample_weight)
+            with interrupts_deferred():
+                fitted = self._fit_checked(X, y, sample_weight)
         except BaseException:
             for name in set(vars(self)) - set(known):
                 delattr(self, name)

@@ -47,6 +47,10 @@ BLAS_SPEED = 16.0  # products by BLAS in the time of one stored value by a sweep
 PASSES = 4.0  # over the samples, in one Newton step
 TYPICAL_STEPS = 30  # of Newton's method after the sweeps
 OVERHEAD = 8.0  # of a visit to a sample, in stored values
+POLISH_SHARE = 0.05  # of the work of all sweeps: what further Newton steps may cost
+POLISH_FREE = 1e6  # operations: a millisecond, which a fit takes in any case
+POLISH_STEPS = 10  # at most; two to four as a rule
+POLISH_TOL = 1e-10  # reached in one Newton step more; further on rounding takes many
 
 
 def solve_linear(
@@ -83,6 +87,7 @@ class _Run:
         self.beta = np.zeros(n) if start is None else _inside(problem, start)
         self.is_cold = start is None
         self.intercept = 0.0  # weight of a free intercept
+        self.work_done = 0.0  # operations of all sweeps
         if not self.is_cold and problem.is_intercept_free:
             self.intercept = _free_intercept(problem, self.beta)
 
@@ -102,6 +107,8 @@ class _Run:
             found, status = self._corners()
         else:
             found, status = self._choose(method)
+            if status is Status.CONVERGED:
+                found = self._polished(found)
         return self._solution(found, status)
 
     def _corners(self) -> tuple[Certificate, Status]:
@@ -166,7 +173,36 @@ class _Run:
         descent = CoordinateDescent(problem, self.watch, self.beta)
         found, status = descent.run(self.tol, give_up)
         self.beta, self.is_cold = descent.beta, False
+        self.work_done = sum(descent.visits) * self._visit_cost()
         return found, status
+
+    def _polished(self, found: Certificate) -> Certificate:
+        """The answer, or one much nearer the optimum where that is cheap.
+
+        An answer may be anywhere within tol; further Newton steps end at the optimum
+        itself, so that weights and copies of samples have the same answer.
+        """
+        problem, tol = self.problem, POLISH_TOL
+        cost = POLISH_STEPS * self._step_cost(self.beta)
+        if cost > max(POLISH_FREE, POLISH_SHARE * self.work_done) or found.meets(tol):
+            return found
+        left = min(self.watch.max_iter - self.watch.n_iter, POLISH_STEPS)
+        options = replace(self.watch.options, max_iter=left, callback=None)
+        watch = Watch(replace(options, started=self.watch.started))
+        if problem.loss.is_smooth:
+            reach = tol * problem.unit if problem.is_intercept_free else np.inf
+            smooth, goal = Smooth(problem, np.empty(0), 0.0), Goal(tol, tol, reach)
+            end = minimise(smooth, self._directions(), found.weight, goal, watch)
+            beta, better = end.t, certify(problem, end.t, end.w)
+        else:
+            rounds = Multipliers(problem, self._directions(), watch)
+            start = self.beta, found.weight
+            beta, better, _ = rounds.run(*start, tol, CROSSOVER_STIFFNESS)
+        self.watch.n_iter += watch.n_iter
+        if better.worst >= found.worst:
+            return found
+        self.beta = beta
+        return better
 
     def _sweep_with_penalty(self) -> None:
         """A few sweeps with the intercept penalised: from zero, Newton has it hard."""
@@ -182,15 +218,22 @@ class _Run:
 
         Counts, not times: the choice must be the same on every machine.
         """
+        sweeps = descent.visits_left() * self._visit_cost()
+        return sweeps > TYPICAL_STEPS * self._step_cost(descent.beta)
+
+    def _visit_cost(self) -> float:
+        """Operations of a sweep for one sample."""
         design = self.problem.design
-        n_values = design.n_values / design.n + OVERHEAD
-        sweeps = descent.visits_left() * 2.0 * n_values
+        return 2.0 * (design.n_values / design.n + OVERHEAD)
+
+    def _step_cost(self, beta: FloatVector) -> float:
+        """Operations of a Newton step from a dual point."""
+        design = self.problem.design
         if self._can_form():
             products = design.square_cost
         else:
-            products = min(self._n_curved(descent.beta), MOST_SAMPLES) ** 3 / 3.0
-        step = products / BLAS_SPEED + PASSES * design.n_values
-        return sweeps > TYPICAL_STEPS * step
+            products = min(self._n_curved(beta), MOST_SAMPLES) ** 3 / 3.0
+        return products / BLAS_SPEED + PASSES * design.n_values
 
     def _n_curved(self, beta: FloatVector) -> int:
         """How many samples would enter a Newton step from here."""
