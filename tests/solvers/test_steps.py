@@ -6,9 +6,17 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from maxmargin.kernels.cache import hold_all
+from maxmargin.kernels.source import no_source
 from maxmargin.problems import DualProblem
 from maxmargin.solvers.coordinates import move_one
-from maxmargin.solvers.pairs import move_pair
+from maxmargin.solvers.pairs import (
+    CONVERGED,
+    OUT_OF_MOVES,
+    STALLED,
+    move_pair,
+    pair_epoch,
+)
 from maxmargin.solvers.work import Work, gather_work
 
 Floats = npt.NDArray[np.float64]
@@ -151,3 +159,71 @@ def test_bounds_and_kinks_are_met_exactly() -> None:
     work = gather_work(steep, np.arange(2), steep.start, steep.linear, flat)
     move_one(work, 0, 1e-12)
     assert work.beta[0] == 0.0
+
+
+# ----------------------------------------------------------- sums, and moves that stall
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e4, 1e9])
+def test_one_variable_gives_what_the_other_takes(scale: float) -> None:
+    """To the last bit of the larger one, at any scale."""
+    n_moved = 0
+    for seed in range(200):
+        work, K = draw(seed, 0)
+        lower, upper = scale * work.lower, scale * work.upper
+        work = work._replace(beta=scale * work.beta, lower=lower, upper=upper)
+        before = work.beta.copy()
+        if work.grad[1] + work.fall[1] <= work.grad[0] + work.rise[0]:
+            continue
+
+        step = pair_moves(work, max(K[0, 0] + K[1, 1] - 2.0 * K[0, 1], 1e-12))
+
+        n_moved += 1
+        change = work.beta - before
+        last_bit = np.spacing(max(np.abs(before).max(), np.abs(work.beta).max()))
+        assert abs(change.sum()) <= last_bit
+        assert abs(step - change[0]) <= last_bit
+    assert n_moved > 30
+
+
+def epoch_on(K: Floats, linear: Floats, C: float, kink: float) -> tuple[int, Work]:
+    n = len(K)
+    problem = DualProblem(
+        linear=linear,
+        kink=np.full(n, kink),
+        lower=np.full(n, -C),
+        upper=np.full(n, C),
+        group=np.zeros(n, dtype=np.intp),
+        row=np.arange(n),
+        start=np.zeros(n),
+    )
+    everything = np.arange(n)
+    work = gather_work(problem, everything, np.zeros(n), linear.copy(), K.diagonal())
+    why, _, _, _ = pair_epoch(work, hold_all(K.copy()), no_source(), 1e-9, 20 * n, True)
+    return why, work
+
+
+@pytest.mark.parametrize("kink", [0.0, 2345.8])
+@pytest.mark.parametrize("seed", range(10))
+def test_a_variable_is_not_its_own_partner(seed: int, kink: float) -> None:
+    """Rounding of large slopes over no curvature once promised the largest gain."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(40, 2))
+    K = np.exp(-0.1 * ((X[:, None] - X) ** 2).sum(axis=2))
+    linear = -1e6 * (3.0 + np.sin(X[:, 0]))
+
+    _, work = epoch_on(K, linear, 1e6, kink)
+
+    assert abs(work.beta.sum()) <= 1e-12 * np.abs(work.beta).sum()
+    grad = K @ work.beta + linear
+    np.testing.assert_allclose(work.grad, grad, atol=1e-12 * np.abs(grad).max() * 40)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_slopes_that_are_no_numbers_never_become_an_index(value: float) -> None:
+    K = np.eye(300)
+    linear = np.linspace(-1.0, 1.0, 300)
+    linear[17] = value
+
+    why, work = epoch_on(K, linear, 1.0, 0.0)
+
+    assert why in (CONVERGED, STALLED, OUT_OF_MOVES)
+    assert len(work.beta) == 300

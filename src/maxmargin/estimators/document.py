@@ -40,8 +40,8 @@ PARAMETERS = {
     "class_weight": "dict, 'balanced' or None|Factor on the weight of every sample of "
     "a class; 'balanced' gives all classes the same total weight.",
     "verbose": "bool|Print a line of progress now and then.",
-    "max_iter": "int|Most moves of the solver per problem; -1 is max(10,000,000, 100 "
-    "times the number of variables), so that a fit always ends.",
+    "max_iter": "int|Most moves of the solver per problem; -1 sets no number, but "
+    "ends a fit whose violation no longer decreases.",
     "decision_function_shape": "{'ovr', 'ovo'}|One column per class, or one per pair "
     "of classes, for more than two classes.",
     "break_ties": "bool|Let the decision function settle ties between votes.",

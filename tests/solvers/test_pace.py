@@ -1,0 +1,63 @@
+"""Does a fit end that makes no headway, and go on where it does?"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from maxmargin.solvers.pace import FEWEST_MOVES, MOVES_PER_VARIABLE, Pace
+from maxmargin.solvers.result import Options, Status
+
+
+def run(pace: Pace, violation: float, n_moves: int) -> Status | None:
+    pace.n_iter += n_moves
+    pace.note_violation(violation)
+    return pace.limit()
+
+
+@pytest.mark.parametrize("moves_per_decade", [10, 1000, 20_000])
+def test_steady_convergence_is_never_cut_off(moves_per_decade: int) -> None:
+    pace = Pace(Options(), 100)
+
+    limits = [
+        run(pace, violation, moves_per_decade // 10)
+        for violation in np.logspace(3, -9, 121)
+    ]
+
+    assert limits == [None] * 121
+
+
+def test_a_violation_that_stays_ends_the_fit() -> None:
+    pace = Pace(Options(), 100)
+    assert run(pace, 1.0, 100) is None
+    assert run(pace, 1e-2, 1000) is None
+
+    n_slices = 0
+    while (limit := run(pace, 1e-2, 10_000)) is None:
+        n_slices += 1
+
+    assert limit is Status.STALLED
+    assert pace.n_iter <= FEWEST_MOVES + 100 * 100 + 20_000
+
+
+def test_patience_grows_with_the_way_that_was_made() -> None:
+    quick, slow = Pace(Options(), 100), Pace(Options(), 100)
+    run(quick, 1e-3, 100)
+    run(slow, 1.0, 10)
+    run(slow, 1e-3, 40_000)
+
+    assert run(quick, 1e-3, 2 * FEWEST_MOVES) is Status.STALLED
+    assert run(slow, 1e-3, 2 * FEWEST_MOVES) is None
+
+
+def test_large_problems_may_make_more_moves() -> None:
+    n = 10 * FEWEST_MOVES // MOVES_PER_VARIABLE
+
+    assert run(Pace(Options(), n), 1.0, 5 * FEWEST_MOVES) is None
+
+
+def test_a_limit_of_ones_own_is_the_only_one() -> None:
+    pace = Pace(Options(max_iter=10 * FEWEST_MOVES), 100)
+
+    assert run(pace, 1.0, 10 * FEWEST_MOVES - 1) is None
+    assert run(pace, 1.0, 1) is Status.MAX_ITER
