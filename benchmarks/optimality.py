@@ -72,6 +72,7 @@ class Measures(NamedTuple):
     gap_bound: float  # no gap of a feasible point with this level error is larger
     objective_rounding: float
     objective_terms: float  # the size of what the objective is summed from
+    spent: float  # sum |beta|: what an error of 1 in all slopes adds to the objective
     scale: float  # the objective before it is divided is objective * scale squared
 
     @property
@@ -108,6 +109,7 @@ def measure(solved: Solved) -> Measures:
         gap_bound=float(bound / scale),
         objective_rounding=float(blur / scale),
         objective_terms=float(np.abs(solved.beta) @ terms / scale),
+        spent=float(np.abs(solved.beta).sum() / scale),
         scale=solved.scale,
     )
 

@@ -68,7 +68,6 @@ DRIFT = 1.0  # times tol, of an error that adds up at random
 MOST_IDLE = 8  # rounds and corrections without a move
 MOST_SETTLES = 4  # float64 corrections, after which float32 is not enough
 EXPONENTIAL = 20  # what it costs, in products
-DIGITS = 1e-6  # of the objective, that are to be right
 CHEAP = 1e7  # products: a millisecond
 EXACT_SHARE = 0.5  # of the variables in doubt: then all of them are computed afresh
 
@@ -356,7 +355,7 @@ class Growth:
         group = sure.group
         is_wanted = right - error <= sure.lowest[group]
         is_wanted |= left + error >= sure.highest[group]
-        if self._is_objective_cheap() or self._is_objective_doubtful(grad):
+        if self._is_objective_cheap():
             is_wanted |= self.beta != 0.0
         if np.count_nonzero(is_wanted) > EXACT_SHARE * len(grad):
             return self._compute_all()
@@ -379,19 +378,11 @@ class Growth:
         n_values = int(np.count_nonzero(self.beta)) ** 2
         return n_values * (n_columns + EXPONENTIAL) <= CHEAP
 
-    def _is_objective_doubtful(self, grad: FloatVector) -> bool:
-        """Whether float32 may show in its digits that people read."""
-        value = abs(dual_objective(self.problem, self.beta, grad))
-        return self._typical_error() * float(np.abs(self.beta).sum()) > DIGITS * value
-
     def _is_drifting(self) -> bool:
         """Whether float32 has probably spoiled slopes by a good part of tol."""
-        return self._typical_error() > DRIFT * self.options.tol
-
-    def _typical_error(self) -> float:
-        """Of a slope: what errors that add up at random come to."""
         moved = float(np.linalg.norm(self.beta - self.exact_beta))
-        return float(np.median(self.arena.errors)) * self.bound * moved
+        typical = float(np.median(self.arena.errors)) * self.bound * moved
+        return typical > DRIFT * self.options.tol
 
     def _compute_all(self) -> float:
         point = self.exact.at(self.beta)
