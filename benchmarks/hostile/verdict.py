@@ -20,7 +20,7 @@ GOOD = (CONFIRMED, ROUNDED, HONEST, REFUSED)
 BAD = (WRONG, INFEASIBLE, DISHONEST, WORSE, UNJUSTIFIED, CRASHED, MEMORY, LATE, SIGNAL)
 NEAR_NU = 1e-9  # relative: whether such a nu is feasible is decided by rounding
 FLOAT32 = 1e-6  # of its terms: slopes of objectives and gaps may be sums of float32
-SLOPES = 0.01  # of tol: what float32 may leave in the slopes that objectives are read off
+SLOPES = 0.01  # of tol: what float32 may leave in slopes that objectives are read off
 FLOAT_MAX = float(np.finfo(np.float64).max)
 
 
