@@ -96,7 +96,7 @@ class _Descent:
     ) -> None:
         self.problem, self.tol = problem, options.tol
         self.watch = Watch(options)
-        self.moves = _first_moves(problem, start)
+        self.moves, self.is_warm = _first_moves(problem, start), start is not None
         self.movable = np.flatnonzero((self.moves.norm > 0.0) & (problem.cost > 0.0))
         self.random = np.array([2 * options.seed + 1], dtype=np.uint64)
         self.calm = np.inf  # violations that are nothing special
@@ -109,6 +109,10 @@ class _Descent:
     def run(self) -> Arrival:
         """Round after round until a proof holds; MAX_ITER if others would be faster."""
         status = self.watch.limit()
+        if self.is_warm and (proof := prove(self.problem, self._shares())).meets(
+            self.tol
+        ):
+            return Arrival(self._shares(), proof, Status.CONVERGED)
         while status is None:
             seen = self._round()
             status = self.watch.limit()

@@ -94,7 +94,8 @@ class _Descent:
         self.problem, self.gram, self.options, self.pace = problem, gram, options, pace
         n = len(problem.linear)
         self.n_settles, self.n_iter_at_settle = 0, -1
-        self.next_check = pace.n_iter + CHECK_EVERY
+        self.check_every = min(n, CHECK_EVERY) if options.shrinking else CHECK_EVERY
+        self.next_check = pace.n_iter + self.check_every
         self.moves_between_leaps = LEAP_AFTER * n
         self.next_leap = pace.n_iter + self.moves_between_leaps
         self.was_unshrunk = False
@@ -159,7 +160,7 @@ class _Descent:
 
     def _check(self, violation: float) -> Status | None:
         """Shrink, raise the precision, or solve for the free variables if it pays."""
-        self.next_check = self.pace.n_iter + CHECK_EVERY
+        self.next_check = self.pace.n_iter + self.check_every
         if violation <= self._rounding_floor(self._beta()):
             self._refresh()
             if self.point.violation <= self._rounding_floor(self.point.beta):
