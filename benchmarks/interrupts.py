@@ -65,6 +65,8 @@ class Ending(NamedTuple):
 def main() -> int:
     given = _read_arguments()
     draw = random.Random(given.seed)
+    # A shell has its background jobs ignore SIGINT, and commands would inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     with tempfile.TemporaryDirectory() as folder, busy_cores(given.load):
         write_samples(Path(folder, "samples"))
         spans = [SPAN] * len(COMMANDS)

@@ -27,7 +27,7 @@ class StandIn(NamedTuple):
     """The set of scikit-learn that is used where the real one is missing."""
 
     name: str
-    n_classes: int | None = None  # the first so many classes only
+    classes: tuple[int, ...] = ()  # these only, numbered in this order
     n_sparse: int | None = None  # a sparse set of so many classes, made of the digits
     n_features: int | None = None  # those that vary most: real sets are narrower
 
@@ -37,9 +37,9 @@ STAND_INS = {
     "a1a": StandIn("digits", n_sparse=2),
     "svmguide1": StandIn("breast_cancer"),
     "splice": StandIn("breast_cancer"),
-    "satimage": StandIn("digits", n_classes=6, n_features=36),
-    "vehicle": StandIn("digits", n_classes=4, n_features=18),
-    "glass": StandIn("digits", n_classes=6, n_features=9),
+    "satimage": StandIn("digits", classes=(0, 1, 2, 3, 4, 5), n_features=36),
+    "vehicle": StandIn("digits", classes=(3, 0, 1, 2), n_features=18),
+    "glass": StandIn("digits", classes=(0, 1, 2, 3, 4, 5), n_features=9),
     "mpg": StandIn("diabetes"),
     "abalone": StandIn("diabetes"),
     "housing": StandIn("diabetes"),
@@ -49,7 +49,7 @@ STAND_INS = {
     "phishing": StandIn("digits", n_sparse=2),
     "reuters_lasvm": StandIn("digits", n_sparse=2),
     "20newsgroups": StandIn("digits", n_sparse=10),
-    "dna": StandIn("digits", n_classes=3),
+    "dna": StandIn("digits", classes=(0, 1, 2)),
     "cadata": StandIn("diabetes"),
 }
 
@@ -125,13 +125,14 @@ def _read(path: Path) -> tuple[Any, npt.NDArray[Any]]:
 
 def _bundled(name: str) -> tuple[Any, npt.NDArray[Any], bool]:
     """The set of scikit-learn that stands in for ``name``."""
-    kind, n_classes, n_sparse, n_features = STAND_INS[name]
+    kind, classes, n_sparse, n_features = STAND_INS[name]
     X, y = getattr(sklearn.datasets, f"load_{kind}")(return_X_y=True)
     X = X[:, np.sort(np.argsort(-X.var(axis=0), kind="stable")[:n_features])]
     if n_sparse is not None:
         return sp.csr_matrix(X > 8, dtype=np.float64), y % n_sparse, False
-    if n_classes is not None:
-        return X[y < n_classes], y[y < n_classes], False
+    if classes:
+        kept = np.isin(y, classes)
+        return X[kept], np.array([*map(classes.index, y[kept])]), False
     if name.startswith("ad_"):
         return X, np.zeros(len(y), dtype=int), False
     return X, y, kind == "diabetes"
