@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from maxmargin.solvers.pace import FEWEST_MOVES, MOVES_PER_VARIABLE, Pace
+from maxmargin.solvers.pace import MOVES_OF_A_FIT as MANY
 from maxmargin.solvers.result import Options, Status
 
 
@@ -17,7 +18,7 @@ def run(pace: Pace, violation: float, n_moves: int) -> Status | None:
 
 @pytest.mark.parametrize("moves_per_decade", [10, 1000, 20_000])
 def test_steady_convergence_is_never_cut_off(moves_per_decade: int) -> None:
-    pace = Pace(Options(), 100)
+    pace = Pace(Options(n_problems=MANY), 100)
 
     limits = [
         run(pace, violation, moves_per_decade // 10)
@@ -28,7 +29,7 @@ def test_steady_convergence_is_never_cut_off(moves_per_decade: int) -> None:
 
 
 def test_a_violation_that_stays_ends_the_fit() -> None:
-    pace = Pace(Options(), 100)
+    pace = Pace(Options(n_problems=MANY), 100)
     assert run(pace, 1.0, 100) is None
     assert run(pace, 1e-2, 1000) is None
 
@@ -41,7 +42,10 @@ def test_a_violation_that_stays_ends_the_fit() -> None:
 
 
 def test_patience_grows_with_the_way_that_was_made() -> None:
-    quick, slow = Pace(Options(), 100), Pace(Options(), 100)
+    quick, slow = (
+        Pace(Options(n_problems=MANY), 100),
+        Pace(Options(n_problems=MANY), 100),
+    )
     run(quick, 1e-3, 100)
     run(slow, 1.0, 10)
     run(slow, 1e-3, 40_000)
@@ -53,7 +57,7 @@ def test_patience_grows_with_the_way_that_was_made() -> None:
 def test_large_problems_may_make_more_moves() -> None:
     n = 10 * FEWEST_MOVES // MOVES_PER_VARIABLE
 
-    assert run(Pace(Options(), n), 1.0, 5 * FEWEST_MOVES) is None
+    assert run(Pace(Options(n_problems=MANY), n), 1.0, 5 * FEWEST_MOVES) is None
 
 
 def test_a_limit_of_ones_own_is_the_only_one() -> None:
@@ -61,3 +65,11 @@ def test_a_limit_of_ones_own_is_the_only_one() -> None:
 
     assert run(pace, 1.0, 10 * FEWEST_MOVES - 1) is None
     assert run(pace, 1.0, 1) is Status.MAX_ITER
+
+
+def test_pairs_of_many_classes_share_the_patience_of_a_fit() -> None:
+    alone, one_of_ten = Pace(Options(), 100), Pace(Options(n_problems=10), 100)
+
+    assert run(alone, 1.0, 10) is run(one_of_ten, 1.0, 10) is None
+    assert run(alone, 1.0, MANY // 2) is None
+    assert run(one_of_ten, 1.0, MANY // 2) is Status.STALLED

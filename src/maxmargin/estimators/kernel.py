@@ -107,6 +107,7 @@ class KernelMachine(BaseMachine):
             shrinking=bool(self.shrinking),
             method=self.solver,
             cache_bytes=n_bytes // min(n_problems, count_cores()),
+            n_problems=n_problems,
         )
 
     # Predicting.

@@ -273,4 +273,4 @@ def _sharing(options: Options, n_problems: int) -> Options:
     By the machine's cores, not by threads, whose number thus changes no answer.
     """
     share = options.cache_bytes // min(n_problems, count_cores())
-    return replace(options, cache_bytes=share)
+    return replace(options, cache_bytes=share, n_problems=n_problems)

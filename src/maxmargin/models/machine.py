@@ -17,7 +17,7 @@ from maxmargin.typing import FloatVector
 MARGIN_SHARE = 0.01  # of the margin of nu-SVC that the violation may be
 REFINEMENT = 0.1  # by which tol is made finer, at least, while it is too coarse for it
 MOST_REFINEMENTS = 8
-MOVES, MOVES_PER_ROW = 100, 20  # of a refinement: times those so far, and for a row
+MOVES, MOVES_PER_ROW = 10, 20  # of a refinement: times those so far, and for a row
 NEGLIGIBLE = 0.05  # of the violation: a margin this small, twice, is none
 CANCELLED = 1e-14  # relative: what rounding leaves of a difference that is zero
 

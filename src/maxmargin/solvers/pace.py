@@ -13,7 +13,8 @@ from maxmargin.solvers.watch import Watch
 
 SLICE_SECONDS = 0.03  # how long compiled code may keep Ctrl-C waiting
 FIRST_SLICE = 256  # moves, before their speed is known
-FEWEST_MOVES = 50_000  # that every fit may make
+MOVES_OF_A_FIT = 1_000_000  # that all its problems may make, before any rule holds
+FEWEST_MOVES = 50_000  # that each of them may make
 MOVES_PER_VARIABLE = 200  # or so many, if that is more
 PATIENCE = 100  # times the moves made until the violation was DECADES larger
 DECADES = 2
@@ -26,7 +27,8 @@ class Pace(Watch):
     def __init__(self, options: Options, n: int) -> None:
         super().__init__(options, NO_LIMIT)
         self.per_slice = FIRST_SLICE
-        self.fewest = max(FEWEST_MOVES, MOVES_PER_VARIABLE * n)
+        share = MOVES_OF_A_FIT // options.n_problems
+        self.fewest = max(share, FEWEST_MOVES, MOVES_PER_VARIABLE * n)
         self.reached: dict[int, int] = {}  # decade of the violation: moves until then
 
     def moves(self, most: int | None = None) -> int:

@@ -63,6 +63,7 @@ class Options:
     polish: bool = True
     confirm: bool = True  # compute float32 slopes afresh in float64 before the end
     seed: int = 0  # of the order in which linear solvers visit samples or features
+    n_problems: int = 1  # of the fit, such as pairs of classes: they share its patience
     callback: Callable[[Progress], object] | None = None
 
 
