@@ -42,7 +42,7 @@ COLD_SPAN = 30.0  # seconds, the same where everything is compiled
 AT_THE_END = 1.0  # seconds that Python takes to end, when it heeds no signal
 RIGHT = "130"
 IN_START, IN_END = "in Python's start", "in Python's end"
-BUSY = "while True: pass"
+BUSY = "import os; parent = os.getppid()\nwhile os.getppid() == parent: pass"
 
 
 class Ending(NamedTuple):
@@ -168,7 +168,7 @@ def write_samples(path: Path) -> None:
 
 @contextmanager
 def busy_cores(n: int) -> Iterator[None]:
-    """So many processes that do nothing, without a pause."""
+    """So many processes that do nothing, without a pause, as long as this one lives."""
     loops = [subprocess.Popen([sys.executable, "-c", BUSY]) for _ in range(n)]
     try:
         yield
