@@ -6,7 +6,8 @@ Commands are started and get SIGINT after a random time: while modules are impor
 while code is compiled (one run in ten has an empty cache), and while threads run
 compiled code, beside processes that keep the cores busy. The table counts, for each
 command, the exit codes; whatever was not 130 with the one line "interrupted" is shown
-below it, and makes the exit code 1.
+below it, and makes the exit code 1, but for interrupts that came before Python had
+loaded the program or after it had ended.
 """
 
 import argparse
@@ -17,6 +18,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -35,9 +37,12 @@ COMMANDS = (
 N_SAMPLES = 3000
 END_LIMIT = 120.0  # seconds from an interrupt to the end; what takes longer hangs
 SPAN = 8.0  # seconds from the start within which interrupts come
-COLD_EVERY = 10  # one run in so many begins with an empty cache
-COLD_SPAN = 30.0  # the same where everything is compiled
-BUSY = "while True: pass"
+COLD_SHARE = 0.1  # of all runs begin with an empty cache
+COLD_SPAN = 30.0  # seconds, the same where everything is compiled
+AT_THE_END = 1.0  # seconds that Python takes to end, when it heeds no signal
+RIGHT = "130"
+IN_START, IN_END = "in Python's start", "in Python's end"
+BUSY = "import os; parent = os.getppid()\nwhile os.getppid() == parent: pass"
 
 
 class Ending(NamedTuple):
@@ -46,6 +51,7 @@ class Ending(NamedTuple):
     words: Sequence[str]
     is_cold: bool
     seconds: float
+    waited: float  # seconds from then on
     code: int
     err: str
 
@@ -53,11 +59,15 @@ class Ending(NamedTuple):
     def kind(self) -> str:
         """What the table counts it as.
 
-        While Python itself starts, no line of the program has run: the process then
-        ends by the signal, which a shell reports as 130, too.
+        While Python itself starts, no line of the program has run: the process ends by
+        the signal, or with Python's own traceback. While Python itself ends, all work
+        has been done, and signals have no effect.
         """
-        if self.code == -signal.SIGINT and "maxmargin" not in self.err:
-            return "in Python's start"
+        is_traceback = self.err.endswith("KeyboardInterrupt\n") or not self.err
+        if self.code in (-signal.SIGINT, 1) and "maxmargin" not in self.err:
+            return IN_START if is_traceback else str(self.code)
+        if self.code == 0 and self.waited < AT_THE_END:
+            return IN_END
         is_right = self.err == "interrupted\n"
         return str(self.code) if is_right or self.code != 130 else "130 and more"
 
@@ -73,7 +83,7 @@ def main() -> int:
         endings: list[Ending] = []
         while len(endings) < given.n:
             k = len(endings) % len(COMMANDS)
-            is_cold = len(endings) % COLD_EVERY == COLD_EVERY - 1
+            is_cold = draw.random() < COLD_SHARE
             seconds = draw.uniform(0.0, COLD_SPAN if is_cold else spans[k])
             ending = interrupt(COMMANDS[k], folder, seconds, is_cold)
             if ending is None:  # it had come to its end before
@@ -81,11 +91,12 @@ def main() -> int:
                 continue
             endings.append(ending)
             print(f"{len(endings)}: {ending.kind}", file=sys.stderr, flush=True)
-    return report(endings)
+        drafts = [name for name in os.listdir(folder) if name.startswith(".")]
+    return report(endings, drafts)
 
 
-def report(endings: list[Ending]) -> int:
-    """Print the table and what went wrong."""
+def report(endings: list[Ending], drafts: list[str]) -> int:
+    """Print the table, what went wrong, and unfinished files that were left."""
     kinds = sorted({ending.kind for ending in endings})
     rows = []
     for words in COMMANDS:
@@ -94,13 +105,13 @@ def report(endings: list[Ending]) -> int:
         n_cold = str(sum(ending.is_cold for ending in own))
         rows.append([words[0], "", n_cold, *(str(counts[kind]) for kind in kinds)])
     print_table(["command", "", "empty cache", *kinds], rows)
-    wrong = [
-        ending for ending in endings if ending.kind not in ("130", "in Python's start")
-    ]
+    slowest = max(ending.waited for ending in endings)
+    print(f"\nslowest end: {slowest:.1f} s; unfinished files left: {len(drafts)}")
+    wrong = [e for e in endings if e.kind not in (RIGHT, IN_START, IN_END)]
     for ending in wrong:
         print(f"\n{' '.join(ending.words)} after {ending.seconds:.3f} s: {ending.code}")
         print(ending.err)
-    return 1 if wrong else 0
+    return 1 if wrong or drafts else 0
 
 
 def interrupt(
@@ -115,12 +126,14 @@ def interrupt(
             process.send_signal(signal.SIGINT)
         else:
             return None
+        sent = time.monotonic()
         try:
             _, err = process.communicate(timeout=END_LIMIT)
         except subprocess.TimeoutExpired:
             process.send_signal(signal.SIGABRT)  # shows where it hangs
             _, err = process.communicate()
-    return Ending(words, is_cold, seconds, process.returncode, err)
+    waited = time.monotonic() - sent
+    return Ending(words, is_cold, seconds, waited, process.returncode, err)
 
 
 def start(
@@ -155,7 +168,7 @@ def write_samples(path: Path) -> None:
 
 @contextmanager
 def busy_cores(n: int) -> Iterator[None]:
-    """So many processes that do nothing, without a pause."""
+    """So many processes that do nothing, without a pause, as long as this one lives."""
     loops = [subprocess.Popen([sys.executable, "-c", BUSY]) for _ in range(n)]
     try:
         yield
