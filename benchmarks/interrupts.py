@@ -4,16 +4,17 @@
 
 Commands are started and get SIGINT after a random time: while modules are imported,
 while code is compiled (one run in ten has an empty cache), and while threads run
-compiled code, beside processes that keep the cores busy. The table counts, for each
-command, the exit codes; whatever was not 130 with the one line "interrupted" is shown
-below it, and makes the exit code 1, but for interrupts that came before Python had
-loaded the program or after it had ended.
+compiled code, beside processes that keep the cores busy. The clock starts when Python
+has started and the program begins, and a command that has returned is not interrupted
+any more. The table counts, for each command, the exit codes; whatever was not 130 with
+the one line "interrupted" is shown below it, and makes the exit code 1.
 """
 
 import argparse
 import collections
 import os
 import random
+import select
 import signal
 import subprocess
 import sys
@@ -22,7 +23,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 from benchmarks.tables import print_table
 
@@ -39,9 +40,15 @@ END_LIMIT = 120.0  # seconds from an interrupt to the end; what takes longer han
 SPAN = 8.0  # seconds from the start within which interrupts come
 COLD_SHARE = 0.1  # of all runs begin with an empty cache
 COLD_SPAN = 30.0  # seconds, the same where everything is compiled
-AT_THE_END = 1.0  # seconds that Python takes to end, when it heeds no signal
 RIGHT = "130"
-IN_START, IN_END = "in Python's start", "in Python's end"
+BEGIN_AND_END = """\
+import os, sys
+from maxmargin.__main__ import run
+os.write({pipe}, b"begun")
+code = run()
+os.write({pipe}, b"ended")
+sys.exit(code)
+"""
 BUSY = "import os; parent = os.getppid()\nwhile os.getppid() == parent: pass"
 
 
@@ -57,17 +64,7 @@ class Ending(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """What the table counts it as.
-
-        While Python itself starts, no line of the program has run: the process ends by
-        the signal, or with Python's own traceback. While Python itself ends, all work
-        has been done, and signals have no effect.
-        """
-        is_traceback = self.err.endswith("KeyboardInterrupt\n") or not self.err
-        if self.code in (-signal.SIGINT, 1) and "maxmargin" not in self.err:
-            return IN_START if is_traceback else str(self.code)
-        if self.code == 0 and self.waited < AT_THE_END:
-            return IN_END
+        """What the table counts it as."""
         is_right = self.err == "interrupted\n"
         return str(self.code) if is_right or self.code != 130 else "130 and more"
 
@@ -107,7 +104,7 @@ def report(endings: list[Ending], drafts: list[str]) -> int:
     print_table(["command", "", "empty cache", *kinds], rows)
     slowest = max(ending.waited for ending in endings)
     print(f"\nslowest end: {slowest:.1f} s; unfinished files left: {len(drafts)}")
-    wrong = [e for e in endings if e.kind not in (RIGHT, IN_START, IN_END)]
+    wrong = [ending for ending in endings if ending.kind != RIGHT]
     for ending in wrong:
         print(f"\n{' '.join(ending.words)} after {ending.seconds:.3f} s: {ending.code}")
         print(ending.err)
@@ -118,42 +115,52 @@ def interrupt(
     words: Sequence[str], folder: str, seconds: float, is_cold: bool = False
 ) -> Ending | None:
     """A command interrupted after some seconds; None if it has ended before."""
-    with tempfile.TemporaryDirectory() as cache:
-        process = start(words, folder, cache if is_cold else None)
-        try:
-            process.communicate(timeout=seconds)
-        except subprocess.TimeoutExpired:
-            process.send_signal(signal.SIGINT)
-        else:
-            return None
-        sent = time.monotonic()
-        try:
-            _, err = process.communicate(timeout=END_LIMIT)
-        except subprocess.TimeoutExpired:
-            process.send_signal(signal.SIGABRT)  # shows where it hangs
-            _, err = process.communicate()
-    waited = time.monotonic() - sent
-    return Ending(words, is_cold, seconds, waited, process.returncode, err)
+    with tempfile.TemporaryDirectory() as cache, tempfile.TemporaryFile("w+") as err:
+        process, pipe = start(words, folder, err, cache if is_cold else None)
+        with pipe:
+            pipe.read(len(b"begun"))
+            is_ended, *_ = select.select([pipe], [], [], seconds)
+            if not is_ended:
+                process.send_signal(signal.SIGINT)
+            sent = time.monotonic()
+            try:
+                process.wait(END_LIMIT)
+            except subprocess.TimeoutExpired:
+                process.send_signal(signal.SIGABRT)  # shows where it hangs
+                process.wait()
+        waited = time.monotonic() - sent
+        err.seek(0)
+        shown = err.read()
+    if is_ended:
+        return None
+    return Ending(words, is_cold, seconds, waited, process.returncode, shown)
 
 
 def start(
-    words: Sequence[str], folder: str, cache: str | None = None
-) -> "subprocess.Popen[str]":
-    """A command in a new process, which shows its stack if it crashes."""
+    words: Sequence[str], folder: str, err: IO[str], cache: str | None = None
+) -> tuple["subprocess.Popen[str]", IO[bytes]]:
+    """A command in a new process, and the pipe that says when it begins and ends.
+
+    The process shows its stack if it crashes.
+    """
     environment = os.environ | {
         "PYTHONPATH": str(SOURCES),
         "PYTHONFAULTHANDLER": "1",
     }
     if cache is not None:
         environment["NUMBA_CACHE_DIR"] = cache
-    return subprocess.Popen(
-        [sys.executable, "-m", "maxmargin", *words],
+    reader, writer = os.pipe()
+    process = subprocess.Popen(
+        [sys.executable, "-c", BEGIN_AND_END.format(pipe=writer), *words],
         cwd=folder,
         env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        pass_fds=[writer],
+        stdout=subprocess.DEVNULL,
+        stderr=err,
         text=True,
     )
+    os.close(writer)
+    return process, os.fdopen(reader, "rb", buffering=0)
 
 
 def write_samples(path: Path) -> None:

@@ -116,12 +116,18 @@ class VectorGram:
         self.n, self.kernel, self.rows = len(rows), suited_to(kernel, rows), rows
         self.n_threads = n_threads
         self._single: tuple[SingleKernel | None] | None = None
+        self._diagonal: FloatVector | None = None  # every pair of classes asks for
+        self._bound: float | None = None  # these two
 
     def diagonal(self) -> FloatVector:
-        return self.kernel.of_self(self.rows)
+        if self._diagonal is None:
+            self._diagonal = self.kernel.of_self(self.rows)
+        return self._diagonal
 
     def bound(self) -> float:
-        return self.kernel.bound(self.rows)
+        if self._bound is None:
+            self._bound = self.kernel.bound(self.rows)
+        return self._bound
 
     def fill(self, rows: IntVector, columns: IntVector, out: KernelMatrix) -> None:
         everything = len(columns) == self.n and columns[0] == 0

@@ -205,8 +205,11 @@ class Growth:
     def _needs_exact_slopes(self, front: Front) -> bool:
         """Whether sums have drifted, or slopes have where it begins to matter."""
         tol = self.options.tol
-        is_near = tol < front.violation <= NEAR * tol and self._is_drifting()
-        return is_near or not is_feasible(self.problem, self.beta)
+        if not front.violation <= NEAR * tol:
+            return False
+        if not is_feasible(self.problem, self.beta):
+            return True
+        return front.violation > tol and self._is_drifting()
 
     def _reached(self, violation: float, status: Status | None) -> Reached:
         counts = self.arena.n_hits, self.arena.n_computed
