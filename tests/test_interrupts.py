@@ -12,13 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.interrupts import (
-    COMMANDS,
-    IN_START,
-    RIGHT,
-    interrupt,
-    write_samples,
-)
+from benchmarks.interrupts import COMMANDS, RIGHT, interrupt, write_samples
 from maxmargin._interrupts import (
     Flag,
     clean_up,
@@ -218,7 +212,7 @@ def test_an_interrupted_fit_leaves_the_machine_as_it_was(
 
 
 @needs_kill
-@pytest.mark.parametrize("seconds", [0.4, 0.8, 1.5, 3.0, 5.0])
+@pytest.mark.parametrize("seconds", [0.0, 0.4, 0.8, 1.5, 3.0])
 def test_a_command_ends_with_130(seconds: float, tmp_path: Path) -> None:
     """`python -m benchmarks.interrupts` does this hundreds of times."""
     write_samples(tmp_path / "samples")
@@ -226,5 +220,5 @@ def test_a_command_ends_with_130(seconds: float, tmp_path: Path) -> None:
     ending = interrupt(COMMANDS[0], str(tmp_path), seconds)
 
     assert ending is not None
-    assert ending.kind in (RIGHT, IN_START), ending.err
+    assert ending.kind == RIGHT, ending.err
     assert [path.name for path in tmp_path.iterdir()] == ["samples"]
