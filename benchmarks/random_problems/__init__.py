@@ -1,0 +1,1 @@
+"""How fast is a kernel machine on problems nobody chose? Random ones, beside peers."""
