@@ -50,7 +50,7 @@ class TinyPackage:
         self.home = folder / "home"
         self.root = folder / "tiny"
         self.root.mkdir()
-        for name in ("_jit.py", "_clock.py", "_interrupts.py"):
+        for name in ("_jit.py", "_clock.py", "_compiling.py", "_interrupts.py"):
             source = (_jit.PACKAGE / name).read_text()
             (self.root / name).write_text(source.replace("from maxmargin", "from tiny"))
         for name, source in SOURCES.items():

@@ -11,6 +11,7 @@ import shutil
 import stat
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -24,15 +25,17 @@ from llvmlite import ir
 from numba import config, types
 from numba.extending import intrinsic, overload
 
-from maxmargin import _clock
-from maxmargin._interrupts import interrupts_noted, raise_if_noted
+from maxmargin._compiling import compiling, lock, release, tell_once
+from maxmargin._interrupts import raise_if_noted
 
 try:
+    from numba.core import sigutils
     from numba.core.caching import (
         CompileResultCacheImpl,
         FunctionCache,
         UserWideCacheLocator,
     )
+    from numba.core.compiler_lock import global_compiler_lock
 except ImportError:  # they are private to Numba, and may be renamed one day
     HAS_CACHE_CLASSES = False
 else:
@@ -97,19 +100,68 @@ def _with_cache(function: Function, options: dict[str, Any]) -> Function:
 
 
 def _set_apart(compiled: Any) -> Any:
-    """Stop the clock of limits, and hold Ctrl-C back, while a call is compiled for.
+    """Let limits, Ctrl-C and other processes wait while a call is compiled for.
 
-    Numba calls `_compile_for_args` whenever it meets arguments of new types; machine
-    code is looked for on disk, and otherwise made, inside.
+    Numba calls `_compile_for_args` whenever Python calls with arguments of new types;
+    machine code is looked for on disk, and otherwise made, inside.
     """
     compile_for = compiled._compile_for_args
+    if HAS_CACHE_CLASSES:
+        _leave_wrappers_out(compiled)
 
     def compile_apart(*arguments: Any, **named: Any) -> Any:
-        with _clock.paused(), interrupts_noted():
-            return compile_for(*arguments, **named)
+        with compiling():
+            _asked.by_python = True
+            try:
+                return compile_for(*arguments, **named)
+            finally:
+                _asked.by_python = False
 
     compiled._compile_for_args = compile_apart
     return compiled
+
+
+class _Asked(threading.local):
+    by_python = False  # whoever asks for a function now is Python, not its caller
+
+
+_asked = _Asked()
+
+
+def _leave_wrappers_out(compiled: Any) -> None:
+    """Compile what only compiled code calls without the wrapper that Python needs.
+
+    Wrappers take a quarter of all compilation. A function that Python calls later, with
+    the same types, is compiled again, with one.
+    """
+    compile_types, compiler = compiled.compile, compiled._compiler
+    has_wrapper: dict[Any, bool] = {}  # by types of arguments
+    if isinstance(compiled._cache, _KeyedCache):
+        compiled._cache.has_wrapper = has_wrapper
+
+    def compile_as_asked(sig: Any) -> Any:
+        is_wanted, _asked.by_python = _asked.by_python, False
+        with global_compiler_lock:
+            types = tuple(sigutils.normalize_signature(sig)[0])
+            if is_wanted and not has_wrapper.get(types, True):
+                del compiled.overloads[types]
+            if types not in compiled.overloads:
+                has_wrapper[types] = compiler.has_wrapper = is_wanted
+            return compile_types(sig)
+
+    def customize_flags(flags: Any) -> Any:
+        flags.no_cfunc_wrapper = True
+        flags.no_cpython_wrapper = not compiler.has_wrapper
+        return flags
+
+    def add_overload(result: Any) -> None:
+        types = tuple(result.signature.args)
+        if has_wrapper[types]:
+            compiled._insert([t._code for t in types], result.entry_point, False)
+        compiled.overloads[types] = result
+
+    compiled.compile, compiled.add_overload = compile_as_asked, add_overload
+    compiler._customize_flags = customize_flags
 
 
 # Where the machine code is kept.
@@ -201,8 +253,25 @@ if HAS_CACHE_CLASSES:
 
         _impl_class = _KeyedCacheImpl
 
+        def __init__(self, function: Callable[..., Any]) -> None:
+            super().__init__(function)
+            self.has_wrapper: dict[Any, bool] = {}  # by types of arguments
+
         def load_overload(self, sig: Any, target_context: Any) -> Any:
             raise_if_noted()  # a function is about to begin
+            found = self._load(sig, target_context)
+            if found is None:
+                lock(self._lock_path)
+                found = self._load(sig, target_context)  # another process may have it
+                if found is not None:
+                    release(self._lock_path)
+            return found
+
+        def _index_key(self, sig: Any, codegen: Any) -> Any:
+            """Functions with and without a wrapper are kept apart."""
+            return *super()._index_key(sig, codegen), self.has_wrapper.get(sig, True)
+
+        def _load(self, sig: Any, target_context: Any) -> Any:
             try:
                 found = super().load_overload(sig, target_context)
             except Exception:  # a damaged pickle can raise anything
@@ -216,7 +285,13 @@ if HAS_CACHE_CLASSES:
         def save_overload(self, sig: Any, data: Any) -> None:
             with suppress(OSError):  # the disk is full, or the folder has gone
                 super().save_overload(sig, data)
+            release(self._lock_path)
+            tell_once(cache_folder())
             raise_if_noted()
+
+        @property
+        def _lock_path(self) -> Path:
+            return Path(self._cache_path) / f"{self._impl.filename_base}.lock"
 
 
 @contextmanager

@@ -17,6 +17,7 @@ COMMANDS = {
     "apply": "predict a data file with any model",
     "inspect": "say what a model file holds",
     "convert": "rewrite a model: native, LIBSVM, LIBLINEAR, ONNX",
+    "compile": "make all machine code now, so that no fit has to",
     "svm-train": "LIBSVM's svm-train",
     "svm-predict": "LIBSVM's svm-predict",
     "svm-scale": "LIBSVM's svm-scale",
@@ -27,7 +28,7 @@ COMMANDS = {
     "subset": "LIBSVM's subset.py: draw lines of a data file",
     "checkdata": "LIBSVM's checkdata.py: find mistakes in a data file",
 }
-FRIENDLY = 4  # the first so many are our own
+FRIENDLY = 5  # the first so many are our own
 ANYWHERE = """\
 every command also takes:
   --threads N       threads to work with (default: all cores)
