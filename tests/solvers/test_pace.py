@@ -38,7 +38,7 @@ def test_a_violation_that_stays_ends_the_fit() -> None:
         n_slices += 1
 
     assert limit is Status.STALLED
-    assert pace.n_iter <= FEWEST_MOVES + 100 * 100 + 20_000
+    assert pace.n_iter <= FEWEST_MOVES + 20 * 100 + 20_000
 
 
 def test_patience_grows_with_the_way_that_was_made() -> None:

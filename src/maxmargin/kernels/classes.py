@@ -15,7 +15,7 @@ import numpy as np
 from maxmargin._threads import raise_if_stopped
 from maxmargin.data.rows import SMALL_CELLS, DenseRows, Rows, SparseRows
 from maxmargin.kernels.arena import SHORT
-from maxmargin.kernels.functions import RBF, Kernel, Linear
+from maxmargin.kernels.functions import RBF, ExactRBF, Kernel, Laplacian, Linear
 from maxmargin.kernels.gram import (
     Gram,
     MatrixGram,
@@ -35,6 +35,7 @@ from maxmargin.typing import FloatMatrix, FloatVector, IntVector, KernelMatrix
 TILE, SPARSE_TILE = 512, 1024  # rows and columns computed at once
 SINGLE, DOUBLE = 4, 8  # bytes of a value
 FEW = 400  # samples: all of K costs less than a look at every pair
+REPEATED = 2  # times that pairs need a value of K, on average: then it is kept
 NEVER = 1 << 62  # bytes that nobody has
 
 
@@ -84,13 +85,22 @@ def share_classes(gram: Gram, members: Sequence[IntVector], sizes: Sizes) -> Pai
     return BlockGrams(gram, members, sizes)
 
 
-def computed_once(gram: Gram) -> Gram:
-    """All of K, if the samples are few."""
-    if not isinstance(gram, VectorGram) or gram.n > FEW:
+def computed_once(gram: Gram, counts: Sequence[int], n_bytes: int) -> Gram:
+    """All of K, if the samples are few, or its values dear and needed repeatedly.
+
+    A large class meets all others. No library computes distances that are sums of
+    differences.
+    """
+    if not isinstance(gram, VectorGram):
         return gram
-    K = np.empty((gram.n, gram.n))
-    gram.kernel.fill(gram.rows, gram.rows, K, (0, 0))
-    return MatrixGram(K, gram.bound(), gram.shift)
+    n, n_classes = gram.n, len(counts)
+    squares = sum(count**2 for count in counts)
+    n_needed = (n_classes - 2) * squares + n**2  # by all pairs: (n_i + n_j)² each
+    is_dear = isinstance(gram.kernel, Laplacian | ExactRBF)
+    is_dear = is_dear and n_needed >= REPEATED * n**2 and DOUBLE * n**2 <= n_bytes
+    if not (n <= FEW or is_dear):
+        return gram
+    return MatrixGram(symmetric(gram.kernel, gram.rows), gram.bound(), gram.shift)
 
 
 def _about_middle(gram: VectorGram) -> tuple[FloatVector, FloatVector] | None:

@@ -54,10 +54,10 @@ def share_between_pairs(
     """
     if labels.n_classes == 2:
         return PairGrams(gram, []), options
-    gram = computed_once(gram)
     members = [np.flatnonzero(labels.code == c) for c in range(labels.n_classes)]
     n_at_once = min(len(labels.pairs()), count_cores())
     total, counts = n_at_once * options.cache_bytes, sorted(map(len, members))
+    gram = computed_once(gram, counts, int(MOST_SHARED * total))
     largest = min(sum(counts[-2:]), MOST_WHOLE)
     needed = int(n_at_once * largest**2 * (4 / SQUARE_SHARE + 2))
     n_bytes = min(total - needed, int(MOST_SHARED * total))

@@ -23,9 +23,10 @@ from maxmargin.problems.dual import (
     restored,
 )
 from maxmargin.solvers.result import Solution, Status
-from maxmargin.typing import FloatVector
+from maxmargin.typing import FloatVector, IntVector
 
 EPSILON = float(np.finfo(np.float64).eps)
+BLURRED = 5e-7  # of the objective: float32 may leave less
 VISIBLE = 0.01  # of tol: rounding that a running sum may have gathered
 
 
@@ -133,6 +134,20 @@ class RunningGradient:
 def weight_of(problem: DualProblem, beta: FloatVector, n: int) -> FloatVector:
     """beta summed per Gram row."""
     return np.bincount(problem.row, beta, minlength=n).astype(np.float64, copy=False)
+
+
+def is_blurred(
+    objective: float, weight: FloatVector, rows: IntVector, error: FloatVector
+) -> bool:
+    """Whether rounding shows in an objective, if slopes are as wrong as in these rows.
+
+    `weight` is beta summed per Gram row, `error` by how much K @ beta was off there.
+    """
+    sampled = float(np.abs(weight[rows]).sum())
+    if sampled == 0.0:
+        return False
+    off = abs(float(weight[rows] @ error)) * float(np.abs(weight).sum()) / sampled
+    return off > BLURRED * abs(objective)
 
 
 def check_finite(values: FloatVector) -> None:

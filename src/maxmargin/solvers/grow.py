@@ -32,6 +32,7 @@ from maxmargin.problems.dual import (
     kkt_violation,
     slopes,
 )
+from maxmargin.solvers import gradient
 from maxmargin.solvers.coordinates import epoch_of
 from maxmargin.solvers.free_set import Leaps
 from maxmargin.solvers.front import Front
@@ -365,15 +366,17 @@ class Growth:
         rows = np.unique(self.problem.row[is_wanted])
         weight = weight_of(self.problem, self.beta, self.gram.n)
         support = np.flatnonzero(weight)
-        self.image[rows] = self.gram.sums(support, weight[support], rows)
+        exact = self.gram.sums(support, weight[support], rows)
+        error, self.image[rows] = exact - self.image[rows], exact
+        objective = dual_objective(self.problem, self.beta, self.grad)
+        if gradient.is_blurred(objective, weight, rows, error):
+            return self._compute_all()
         return kkt_violation(self.problem, self.beta, self.grad)
 
     def _errors(self) -> FloatVector:
         """By how much each slope may be off, after all that moved since."""
         moved = float(np.abs(self.beta - self.exact_beta).sum())
-        return (
-            self.arena.errors * self.bound * moved if moved else np.zeros(self.gram.n)
-        )
+        return self.arena.errors * self.bound * moved
 
     def _is_objective_cheap(self) -> bool:
         """Whether slopes of support vectors, which it is made of, cost little."""

@@ -1,8 +1,8 @@
 """How many moves may compiled code make before Python looks up, and when is it over?
 
 Without `max_iter`, a fit ends when it makes no headway: after as many moves as brought
-the violation down to a hundred times its present best, times a hundred. What converges
-at any steady rate never meets this limit, whatever its rate is; what has come to a
+the violation down to a hundred times its present best, times twenty. What converges at
+any steady rate never meets this limit, whatever its rate is; what has come to a
 standstill does, soon after it has.
 """
 
@@ -14,9 +14,10 @@ from maxmargin.solvers.watch import Watch
 SLICE_SECONDS = 0.03  # how long compiled code may keep Ctrl-C waiting
 FIRST_SLICE = 256  # moves, before their speed is known
 MOVES_OF_A_FIT = 1_000_000  # that all its problems may make, before any rule holds
+SLOPES_OF_A_FIT = 3_000_000_000  # that these moves may change: some seconds
 FEWEST_MOVES = 50_000  # that each of them may make
 MOVES_PER_VARIABLE = 200  # or so many, if that is more
-PATIENCE = 100  # times the moves made until the violation was DECADES larger
+PATIENCE = 20  # times the moves made until the violation was DECADES larger
 DECADES = 2
 NO_LIMIT = 1 << 60
 
@@ -27,7 +28,7 @@ class Pace(Watch):
     def __init__(self, options: Options, n: int) -> None:
         super().__init__(options, NO_LIMIT)
         self.per_slice = FIRST_SLICE
-        share = MOVES_OF_A_FIT // options.n_problems
+        share = min(MOVES_OF_A_FIT, SLOPES_OF_A_FIT // max(n, 1)) // options.n_problems
         self.fewest = max(share, FEWEST_MOVES, MOVES_PER_VARIABLE * n)
         self.reached: dict[int, int] = {}  # decade of the violation: moves until then
 
