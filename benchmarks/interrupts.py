@@ -42,8 +42,9 @@ COLD_SHARE = 0.1  # of all runs begin with an empty cache
 COLD_SPAN = 30.0  # seconds, the same where everything is compiled
 RIGHT = "130"
 BEGIN_AND_END = """\
-import os, sys
+import logging, os, sys
 from maxmargin.__main__ import run
+logging.getLogger("maxmargin").setLevel(logging.ERROR)
 os.write({pipe}, b"begun")
 code = run()
 os.write({pipe}, b"ended")

@@ -206,6 +206,18 @@ def group_violation(solved: Solved, left: Floats, right: Floats) -> tuple[float,
     return violation, error
 
 
+def best_levels(solved: Solved) -> tuple[float, ...]:
+    """For each group the middle between its highest and its lowest slope."""
+    left, right = derivatives(solved, solved.kink)
+    levels = []
+    for g in range(len(solved.sums)):
+        here = solved.group == g
+        ends = left[here].max(initial=-np.inf), right[here].min(initial=np.inf)
+        known = [float(end) for end in ends if np.isfinite(end)]
+        levels.append(sum(known) / max(len(known), 1))
+    return tuple(levels)
+
+
 def projected_violation(left: Floats, right: Floats) -> float:
     """Without a group: the largest projected gradient."""
     return float(max(left.max(), -right.min(), 0.0))

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from maxmargin.cli import main
 
 NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?(?![\w])", re.I)
+NOTICE = "maxmargin: machine code is made"
 DOTS = re.compile(r"^[.*]*$")
 
 
@@ -33,6 +34,12 @@ def command(*arguments: object) -> Outcome:
         code = main([str(argument) for argument in arguments])
     out.flush()
     return Outcome(code, raw.getvalue().decode(), err.getvalue())
+
+
+def without_notice(err: str) -> str:
+    """What a command wrote to standard error, but for the line about compilation."""
+    lines = err.splitlines(keepends=True)
+    return "".join(line for line in lines if NOTICE not in line)
 
 
 def real(*arguments: object) -> Outcome:

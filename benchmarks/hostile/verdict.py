@@ -181,10 +181,10 @@ def excess_over(problem: Problem, ours: dict[str, Any], peer: dict[str, Any]) ->
     answers = [stand_in(problem, found["attributes"]) for found in (ours, peer)]
     if len(answers[0].n_support_) != len(answers[1].n_support_):
         return ""  # not the same classes: one is without weight
-    if "class_weight" in problem.parameters and not np.allclose(
-        *(answer.class_weight_ for answer in answers)
-    ):
-        return ""  # not the same problem
+    if "class_weight" in problem.parameters:
+        mine, other = (np.asarray(answer.class_weight_) for answer in answers)
+        if mine.shape != other.shape or not np.allclose(mine, other):
+            return ""  # not the same problem
     given = problem.X, problem.y, problem.sample_weight
     try:
         mine, other = (judge(answer, *given) for answer in answers)

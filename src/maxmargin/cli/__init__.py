@@ -4,6 +4,7 @@ Nothing heavy is imported here: a command's module is loaded once its name is kn
 its libraries once it has work to do, so that help appears at once.
 """
 
+import logging
 import os
 import sys
 from collections.abc import Sequence
@@ -78,6 +79,8 @@ def _guarded(run: Command, arguments: list[str]) -> int:
 
     try:
         context, rest = context_of(arguments)
+        if context.is_json:  # a machine reads standard error, too
+            logging.getLogger("maxmargin").setLevel(logging.ERROR)
         return run(rest, context)
     except Failure as failure:
         return _fail(failure)

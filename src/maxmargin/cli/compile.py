@@ -1,6 +1,5 @@
 """How is all machine code made ahead of time? By small fits of every kind.
 
-
 What is compiled depends on the machine, its kernel, how the samples are stored and how
 many they are. So each combination is fitted once, by processes that share the work: a
 function that one of them compiles, the others load.

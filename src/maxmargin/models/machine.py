@@ -18,7 +18,11 @@ MARGIN_SHARE = 0.01  # of the margin of nu-SVC that the violation may be
 REFINEMENT = 0.1  # by which tol is made finer, at least, while it is too coarse for it
 MOST_REFINEMENTS = 8
 MOVES, MOVES_PER_ROW = 10, 20  # of a refinement: times those so far, and for a row
+MEANINGFUL = (
+    0.01  # of the largest slope there could be: a violation that says something
+)
 NEGLIGIBLE = 0.05  # of the violation: a margin this small, twice, is none
+NOISE = 0.5  # of the violation: without such a margin both levels are still met
 CANCELLED = 1e-14  # relative: what rounding leaves of a difference that is zero
 
 
@@ -90,8 +94,11 @@ def fit_margin(
     """nu-SVC: the two levels are the margins', and half their distance becomes 1.
 
     What is left of the violation is divided by the margin too: where tol would be
-    too coarse for a small margin, the solver goes on with a finer one.
+    too coarse for a small margin, the solver goes on with a finer one. And where nu is
+    so small that no slope is as large as tol, it begins with a finer one.
     """
+    sizes = MEANINGFUL * _largest(gram) * float(np.abs(problem.start).sum())
+    options = replace(options, tol=min(options.tol, sizes or options.tol))
 
     def again(found: Solution, finer: Options) -> Solution:
         return _solve(problem, gram, finer, found.beta)
@@ -114,9 +121,11 @@ def refine_margin(
     Computation 13, 2001), and what is read off any tol is a small part of it.
     """
     n_negligible = 0
+    sizes = _largest(gram) * float(np.abs(solution.beta).sum())  # of slopes, at most
     for _ in range(MOST_REFINEMENTS):
         margin, floor = _margin(solution), _rounding(gram, solution)
-        n_negligible += margin <= NEGLIGIBLE * solution.violation
+        is_negligible = margin <= NEGLIGIBLE * solution.violation
+        n_negligible += is_negligible and solution.violation <= MEANINGFUL * sizes
         is_fine = solution.violation <= MARGIN_SHARE * margin
         is_fine = is_fine or solution.status is not Status.CONVERGED
         if is_fine or n_negligible > 1 or options.tol <= floor:
@@ -154,15 +163,18 @@ def _margin(solution: Solution | HeldSolution) -> float:
 
 def _rounding(gram: Gram, solution: Solution | HeldSolution) -> float:
     """What float64 leaves of a difference of two levels that are equal."""
-    largest = float(np.abs(gram.diagonal()).max())
-    return CANCELLED * largest * float(np.abs(solution.beta).sum())
+    return CANCELLED * _largest(gram) * float(np.abs(solution.beta).sum())
+
+
+def _largest(gram: Gram) -> float:
+    return float(np.abs(gram.diagonal()).max())
 
 
 def _is_noise(margin: float, gram: Gram, solution: Solution | HeldSolution) -> bool:
     """Whether a margin cannot be told from zero, as far as the solver got."""
     if solution.status not in (Status.CONVERGED, Status.PRECISION_LIMIT):
         return margin == 0.0
-    return abs(margin) <= max(_rounding(gram, solution), solution.violation)
+    return abs(margin) <= max(_rounding(gram, solution), NOISE * solution.violation)
 
 
 def fit_tube(

@@ -33,6 +33,7 @@ from maxmargin.solvers.work import Work, gather_work
 from maxmargin.typing import FloatVector, IntVector
 
 CHECK_EVERY = 1000  # moves between two looks at shrinking and precision
+FEWEST_BETWEEN_CHECKS = 250  # of small problems: a look costs as much as these moves
 NEAR = 10.0  # times tol: variables shrunk away are brought back once, here
 ROUNDING_32 = 6e-8  # relative rounding of a kernel value kept in float32
 MAX_SINGLE_SETTLES = 3  # float64 corrections tried before rows become float64
@@ -95,7 +96,9 @@ class _Descent:
         self.problem, self.gram, self.options, self.pace = problem, gram, options, pace
         n = len(problem.linear)
         self.n_settles, self.n_iter_at_settle = 0, -1
-        self.check_every = min(n, CHECK_EVERY) if options.shrinking else CHECK_EVERY
+        self.check_every = CHECK_EVERY
+        if options.shrinking:
+            self.check_every = int(np.clip(n, FEWEST_BETWEEN_CHECKS, CHECK_EVERY))
         self.next_check = pace.n_iter + self.check_every
         self.moves_between_leaps = LEAP_AFTER * n
         self.next_leap = pace.n_iter + self.moves_between_leaps
