@@ -95,12 +95,12 @@ def test_mutants_are_read_or_refused_the_same_both_ways(
             "with_qid": rng.random() < 0.2,
             "finite": rng.random() < 0.8,
         }
-        began = time.perf_counter()
+        began = time.process_time()
         plain = outcome(text, options)
         with monkeypatch.context() as patch:
             patch.setattr(svmlight, "parse_plain", compiled)
             fast = outcome(text, options)
-        slowest = max(slowest, time.perf_counter() - began)
+        slowest = max(slowest, time.process_time() - began)
         n_read += len(plain) > 3
         assert plain == fast, (text, options)
 
@@ -117,10 +117,10 @@ def test_mutants_of_packed_files_are_read_or_refused(pack: Any) -> None:
     expected, n_read = outcome(packed, {}), 0
 
     for _ in range(N_MUTANTS // 10):
-        began = time.perf_counter()
+        began = time.process_time()
         found = outcome(mutate(packed, rng), {})
         n_read += found == expected
-        assert time.perf_counter() - began < MOST_SECONDS
+        assert time.process_time() - began < MOST_SECONDS
 
     assert n_read < N_MUTANTS // 10
 
@@ -183,12 +183,12 @@ HOSTILE = {
 def test_hostile_files_are_refused_soon_and_cheaply(text: bytes) -> None:
     read_svmlight(b"1 1:1\n" * 20_000)  # compiled by now
     tracemalloc.start()
-    began = time.perf_counter()
+    began = time.process_time()
 
     with pytest.raises(DataFormatError) as caught:
         read_svmlight(text)
 
-    seconds, (_, peak) = time.perf_counter() - began, tracemalloc.get_traced_memory()
+    seconds, (_, peak) = time.process_time() - began, tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert seconds < MOST_SECONDS
     assert peak < 10 * len(text) + 100 * MEGABYTE
@@ -256,12 +256,12 @@ def test_a_file_with_a_hole_cannot_claim_memory(tmp_path: Path) -> None:
     path.write_bytes(b"1 1:1\n" * 3_000_000)
     with path.open("r+b") as file:
         file.truncate(2**43)
-    began = time.perf_counter()
+    began = time.process_time()
 
     with pytest.raises(DataFormatError, match=r"a label must be|more than"):
         read_svmlight(path, max_line_bytes=2**20)
 
-    assert time.perf_counter() - began < 5 * MOST_SECONDS
+    assert time.process_time() - began < 5 * MOST_SECONDS
 
 
 def test_indices_become_wider_when_there_are_too_many_pairs(

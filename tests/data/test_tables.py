@@ -143,14 +143,14 @@ def test_mutants_are_read_or_refused() -> None:
         for _ in range(rng.randint(1, 5)):
             at = rng.randrange(len(text))
             text[at : at + rng.randint(0, 4)] = rng.choice(words)
-        began = time.perf_counter()
+        began = time.process_time()
         try:
             found = read_table(bytes(text))
         except MaxMarginError:
             n_refused += 1
         else:
             assert np.isfinite(found.X).all()
-        assert time.perf_counter() - began < 1.0
+        assert time.process_time() - began < 1.0
 
     assert n_refused > 0
 

@@ -110,9 +110,9 @@ def peak_of(data: bytes) -> int:
 
 def survives(data: bytes) -> bool:
     """Read a file within all limits; True where it could be read."""
-    began = time.perf_counter()
+    began = time.process_time()
     model = read_or_refuse(data)
-    assert time.perf_counter() - began < SECONDS
+    assert time.process_time() - began < SECONDS
     assert peak_of(data) <= FACTOR * len(data) + ROOM
     if model is None:
         return False
