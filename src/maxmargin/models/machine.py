@@ -137,7 +137,7 @@ def refine_margin(
         most = MOVES * solution.n_iter + MOVES_PER_ROW * gram.n
         if options.max_iter >= 0:
             most = min(most, options.max_iter)
-        finer = again(solution, replace(options, max_iter=most, polish=False))
+        finer = again(solution, replace(options, max_iter=most))
         n_iter = solution.n_iter + finer.n_iter
         if finer.status is not Status.CONVERGED:
             return replace(solution, n_iter=n_iter)

@@ -40,7 +40,6 @@ MAX_SINGLE_SETTLES = 3  # float64 corrections tried before rows become float64
 MAX_SETTLES = 50  # after these, what is left is rounding
 SHARP = 1e-11  # violation, relative to the slopes, below which nothing is polished
 POLISH_ROUNDS = 8
-POLISH_HEADWAY = 0.5  # of the violation before: who is free is not clear, or K flat
 POLISH_MOVES = 4  # per free variable, to find out who is free, between two rounds
 LEAP_AFTER = 20  # moves per variable before the free variables are solved for
 
@@ -253,14 +252,11 @@ class _Descent:
         sharp = SHARP * max(1.0, float(np.abs(best.grad).max()))
         sharp = max(sharp, self._rounding_floor(best.beta))
         for _ in range(POLISH_ROUNDS):
-            before = best.violation
-            n_free = self._newton() if before > sharp else 0
+            n_free = self._newton() if best.violation > sharp else 0
             if n_free == 0:
                 break
-            if self.point.violation < before:
+            if self.point.violation < best.violation:
                 best = self.point
-            if best.violation > POLISH_HEADWAY * before:
-                break
             if self.point.violation > sharp:
                 n_moves = POLISH_MOVES * n_free + min(len(best.beta), CHECK_EVERY)
                 self._tidy(0.1 * self.point.violation, n_moves)
