@@ -42,9 +42,10 @@ COLD_SHARE = 0.1  # of all runs begin with an empty cache
 COLD_SPAN = 30.0  # seconds, the same where everything is compiled
 RIGHT = "130"
 BEGIN_AND_END = """\
-import logging, os, sys
-from maxmargin.__main__ import run
+import logging, os, signal, sys
+from maxmargin.__main__ import end_interrupted, run
 logging.getLogger("maxmargin").setLevel(logging.ERROR)
+signal.signal(signal.SIGINT, end_interrupted)  # the first thing that run() does
 os.write({pipe}, b"begun")
 code = run()
 os.write({pipe}, b"ended")

@@ -1,11 +1,12 @@
-"""Which tests load a data set? Those that can reach `datasets.load` by their names.
+"""What do all tests share: which of them load a data set, and is Ctrl-C heeded?
 
-They are marked ``data``, so that ``pytest -m data`` runs the share of the suite that
-MAXMARGIN_DATA changes.
+Those that can reach `datasets.load` by their names are marked ``data``, so that
+``pytest -m data`` runs the share of the suite that MAXMARGIN_DATA changes.
 """
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -16,6 +17,14 @@ import datasets
 import pytest
 
 TESTS = Path(__file__).parent
+
+
+@pytest.fixture(autouse=True, scope="session")
+def sigint_is_heeded() -> Iterator[None]:
+    """Background jobs of a shell ignore SIGINT, and so would commands started here."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

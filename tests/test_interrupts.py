@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -72,14 +71,6 @@ except KeyboardInterrupt:
     print("interrupted", vars(machine).keys() == before.keys())
 print(machine.fit(X[:400], y[:400]).status_.name)
 """
-
-
-@pytest.fixture(autouse=True)
-def sigint_is_heeded() -> Iterator[None]:
-    """Background jobs of a shell ignore SIGINT, and so would commands started here."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
 
 
 def output_of(script: str, *arguments: str) -> list[str]:

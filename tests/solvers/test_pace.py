@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from maxmargin.solvers.pace import FEWEST_MOVES, MOVES_PER_VARIABLE, Pace
+from maxmargin.solvers.pace import FEWEST_MOVES, MOST_MOVES, MOVES_PER_VARIABLE, Pace
 from maxmargin.solvers.pace import MOVES_OF_A_FIT as MANY
 from maxmargin.solvers.result import Options, Status
 
@@ -73,3 +73,11 @@ def test_pairs_of_many_classes_share_the_patience_of_a_fit() -> None:
     assert run(alone, 1.0, 10) is run(one_of_ten, 1.0, 10) is None
     assert run(alone, 1.0, MANY // 2) is None
     assert run(one_of_ten, 1.0, MANY // 2) is Status.STALLED
+
+
+def test_nobody_waits_longer_than_with_libsvm() -> None:
+    pace = Pace(Options(), 100)
+
+    assert run(pace, 1.0, MOST_MOVES - 1) is None
+    assert run(pace, 0.9, 1) is None
+    assert run(pace, 0.8, 1) is Status.STALLED

@@ -3,7 +3,8 @@
 Without `max_iter`, a fit ends when it makes no headway: after as many moves as brought
 the violation down to a hundred times its present best, times twenty. What converges at
 any steady rate never meets this limit, whatever its rate is; what has come to a
-standstill does, soon after it has.
+standstill does, soon after it has. And no problem makes more than ten million moves,
+after which LIBSVM gives up, too.
 """
 
 import math
@@ -17,6 +18,8 @@ MOVES_OF_A_FIT = 1_000_000  # that all its problems may make, before any rule ho
 SLOPES_OF_A_FIT = 3_000_000_000  # that these moves may change: some seconds
 FEWEST_MOVES = 50_000  # that each of them may make
 MOVES_PER_VARIABLE = 200  # or so many, if that is more
+MOST_MOVES = 10_000_000  # of one problem, or 100 per variable (LIBSVM's limit)
+MOST_PER_VARIABLE = 100
 PATIENCE = 20  # times the moves made until the violation was DECADES larger
 DECADES = 2
 NO_LIMIT = 1 << 60
@@ -30,6 +33,7 @@ class Pace(Watch):
         self.per_slice = FIRST_SLICE
         share = min(MOVES_OF_A_FIT, SLOPES_OF_A_FIT // max(n, 1)) // options.n_problems
         self.fewest = max(share, FEWEST_MOVES, MOVES_PER_VARIABLE * n)
+        self.most = max(MOST_MOVES, MOST_PER_VARIABLE * n)
         self.reached: dict[int, int] = {}  # decade of the violation: moves until then
 
     def moves(self, most: int | None = None) -> int:
@@ -59,4 +63,5 @@ class Pace(Watch):
             return False
         least = min(self.reached, default=0)
         earlier = [n for decade, n in self.reached.items() if decade <= least + DECADES]
-        return self.n_iter > self.fewest + PATIENCE * min(earlier, default=0)
+        patience = PATIENCE * min(earlier, default=0)
+        return self.n_iter > min(self.fewest + patience, self.most)
