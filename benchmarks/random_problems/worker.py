@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import time
 import warnings
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,8 @@ import scipy.sparse as sp
 
 from benchmarks.libraries import FLAGS, FORMS, LibsvmModel
 from benchmarks.random_problems.problems import Problem, make_problem
+from maxmargin.cli.compile import all_kinds
+from maxmargin.cli.compile import fit as fit_kind
 
 OURS = "maxmargin"
 PACKAGES = {
@@ -31,8 +32,6 @@ TOL = 1e-3
 PEER_CACHE = 1000  # megabytes; ours chooses its own
 REPEATED = 1.0  # seconds: shorter fits are made REPEATS times
 REPEATS = 3
-WARM_SIZES = 60, 400, 1500, 3500  # samples
-WARM_CLASSES = 2, 4, 12
 LIBSVM_KERNELS = {"linear": 0, "poly": 1, "rbf": 2}
 LIBSVM_FLAGS = FLAGS | {"degree": "-d", "coef0": "-r"}
 ATTRIBUTES = ("support_", "n_support_", "dual_coef_", "intercept_", "offset_")
@@ -44,7 +43,7 @@ def serve(connection: Any, library: str, folder: Path | None) -> None:
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # else a busy core stalls all
     warnings.simplefilter("ignore")
     if library == OURS:
-        warm_up(library)
+        warm_up()
     connection.send("ready")
     compiled = Compilations() if library == OURS else None
     while (asked := connection.recv()) is not None:
@@ -135,18 +134,8 @@ def attributes_of(fitted: Any) -> dict[str, Any]:
     return found
 
 
-def warm_up(library: str) -> None:
-    """Compile or load what fits need: machines, kernels, layouts, sizes, classes."""
-    rng = np.random.default_rng(0)
-    machines = ("SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM")
-    kernels = ("rbf", "linear", "poly")
-    for n, machine, kernel in product(WARM_SIZES, machines, kernels):
-        X = rng.normal(size=(n, 8))
-        values = X[:, 0] + 0.2 * rng.normal(size=n)
-        for n_classes in WARM_CLASSES if machine in ("SVC", "NuSVC") else (0,):
-            y: Any = None if machine == "OneClassSVM" else values
-            if n_classes:
-                y = np.argsort(np.argsort(values)) * n_classes // n
-            settings = {"kernel": kernel} | ({"nu": 0.2} if "Nu" in machine else {})
-            for layout in (X, sp.csr_matrix(X * (rng.random(X.shape) < 0.3))):
-                fit(Problem("", machine, settings, layout, y), library)
+def warm_up() -> None:
+    """Compile or load what fits of kernel machines need."""
+    for kind in all_kinds():
+        if kind.estimator in FORMS:
+            fit_kind(kind)

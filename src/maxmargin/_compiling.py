@@ -105,12 +105,11 @@ def lock(path: Path) -> None:
         return
     with suppress(OSError):  # a file system without locks: compile all the same
         path.parent.mkdir(parents=True, exist_ok=True)
-        file = path.open("ab")
+        file = _compilation.locks[path] = path.open("ab")
         until = time.monotonic() + LONGEST_WAIT
         while not _is_locked(file) and time.monotonic() < until:
             raise_if_noted()
             time.sleep(LOOK_EVERY)
-        _compilation.locks[path] = file
 
 
 def _is_locked(file: IO[bytes]) -> bool:

@@ -32,11 +32,10 @@ from maxmargin.problems.dual import (
     kkt_violation,
     slopes,
 )
-from maxmargin.solvers import gradient
 from maxmargin.solvers.coordinates import epoch_of
 from maxmargin.solvers.free_set import Leaps
 from maxmargin.solvers.front import Front
-from maxmargin.solvers.gradient import Reached, RunningGradient, weight_of
+from maxmargin.solvers.gradient import Reached, RunningGradient, is_blurred, weight_of
 from maxmargin.solvers.pace import Pace
 from maxmargin.solvers.pairs import OUT_OF_MOVES
 from maxmargin.solvers.result import Options, Status, WorkingSet
@@ -367,9 +366,9 @@ class Growth:
         weight = weight_of(self.problem, self.beta, self.gram.n)
         support = np.flatnonzero(weight)
         exact = self.gram.sums(support, weight[support], rows)
-        error, self.image[rows] = exact - self.image[rows], exact
+        off, self.image[rows] = exact - self.image[rows], exact
         objective = dual_objective(self.problem, self.beta, self.grad)
-        if gradient.is_blurred(objective, weight, rows, error):
+        if is_blurred(objective, weight, rows, off):
             return self._compute_all()
         return kkt_violation(self.problem, self.beta, self.grad)
 
