@@ -7,38 +7,32 @@ MAXMARGIN_TEST_SCALE ?= 1
 export MAXMARGIN_TEST_SCALE
 
 BIN := .venv/bin
+PARALLEL := -n auto --dist worksteal
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 PEER_MISSING := official could not be built: its agreement tests will be skipped
 BENCH_MISSING := a library to compare with could not be installed: its rows will be missing
 
-.PHONY: demo test test-all test-data test-shares test-nojit test-bounds lint format bench clean
+.PHONY: demo test test-all test-data test-nojit test-bounds lint format bench clean
 
 demo: .venv/base
 	$(BIN)/python examples/demo.py
 
-# The two shares run beside everything else, and are shown after it.
-test: lint
-	@$(MAKE) test-shares >.venv/shares.log 2>&1 & shares=$$!; \
-	$(MAKE) test-all; all=$$?; \
-	wait $$shares; rest=$$?; \
-	cat .venv/shares.log; \
-	exit $$((all + rest))
+test: lint test-all test-nojit test-bounds
 
-test-shares: test-nojit test-bounds
-
+# One process a core; what one of them compiles, the others load.
 test-all: .venv/tools
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest $(PARALLEL)
 
 # The tests that load a data set; MAXMARGIN_DATA names the folder of real ones.
 test-data: .venv/tools
-	$(BIN)/python -m pytest -m data
+	$(BIN)/python -m pytest $(PARALLEL) -m data
 
 test-nojit: .venv/tools
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -m nojit
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest $(PARALLEL) -m nojit
 
 test-bounds: .venv/tools
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/.numba-boundscheck \
-	$(BIN)/python -m pytest -m boundscheck
+	$(BIN)/python -m pytest $(PARALLEL) -m boundscheck
 
 lint: .venv/tools
 	$(BIN)/ruff check .

@@ -188,16 +188,15 @@ def c_svc(fitted: Any, pair: Pair, intercept: float) -> Solved:
 def nu_svc(fitted: Any, pair: Pair, intercept: float) -> Solved:
     """Two groups; coefficients were divided by the margin, which the sums give back.
 
-    At the optimum b'Kb is twice the margin times nu S / 2. Coefficients that were not
-    divided by it say that the margin vanished, which it must have up to tol; then the
-    intercept means nothing, and the best levels are taken.
+    Coefficients that were not divided by it say that the margin vanished: half the
+    distance of the best levels must be zero, up to tol. The intercept then means
+    nothing, and the best levels are taken. (b'Kb is no measure of the margin: variables
+    at their bounds take from it, and an indefinite kernel makes it negative.)
     """
     half = fitted.nu * pair.weight.sum() / 2
     total = pair.coef[pair.sign > 0].sum()
     assert total != 0.0, "the coefficients of a class are all zero"
     r = half / total
-    margin = r * r * (pair.coef @ pair.image) / (2 * half)
-    has_vanished = abs(r - 1) < UNDIVIDED and abs(margin) < NO_MARGIN
     bound = pair.weight * pair.sign
     solved = Solved(
         image=pair.image * r,
@@ -212,13 +211,15 @@ def nu_svc(fitted: Any, pair: Pair, intercept: float) -> Solved:
         levels=(float(r * (1.0 - intercept)), float(r * (-1.0 - intercept))),
         scale=float(r),
     )
-    if not has_vanished:
+    best = best_levels(solved)
+    margin = abs(best[0] - best[1]) / 2
+    if abs(r - 1) >= UNDIVIDED or margin >= NO_MARGIN:
         return solved
     rounding = float(np.max(solved.slack))
     assert margin <= fitted.tol + rounding, (
-        "a margin that has not vanished is called so"
+        f"a margin of {margin:.3g} is called vanished"
     )
-    return solved._replace(levels=best_levels(solved))
+    return solved._replace(levels=best)
 
 
 def one_class(fitted: Any, point: Pair) -> Solved:

@@ -96,6 +96,21 @@ def test_concentric_circles_have_no_linear_margin() -> None:
     assert fitted.n_iter_.max() <= 200 * len(y)
 
 
+def test_a_margin_among_small_rows_is_not_taken_for_rounding_of_large_ones() -> None:
+    rng = np.random.default_rng(8)
+    X = rng.normal(size=(120, 2))
+    y = X[:, 0] > 0.0
+    X[:, 0] += np.where(y, 1.0, -1.0)
+    X[0] = 1e4 * (1.0 if y[0] else -1.0), 0.0  # far on its own side: no support vector
+
+    fitted = NuSVC(kernel="poly", degree=2, gamma=1.0, coef0=1.0, nu=0.2, tol=1e-5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        fitted.fit(X, y)
+
+    assert all(found.is_optimal(1e-4) for found in judge(fitted, X, y))
+
+
 @pytest.mark.parametrize("scale", [1.0, 1e3])
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
 def test_no_overflow_is_reported_where_there_is_none(scale: float, kernel: str) -> None:
@@ -177,6 +192,35 @@ def test_repeated_shifted_rows_and_one_of_the_other_class() -> None:
     fitted = SVC(kernel="linear", C=1810).fit(X, y)
 
     assert fitted.n_iter_.max() <= 1000
+    assert_certified(fitted, X, y)
+
+
+def test_cancelled_variables_of_nu_svr_do_not_move_the_intercept() -> None:
+    """Where the tube closes, both variables of a row are large; differences are stored.
+
+    What rounding leaves in the sum of these is multiplied by the origin's square.
+    """
+    rng = np.random.default_rng(5)
+    y, X = rng.normal(size=16), rng.normal(size=(16, 16)) + 300.0
+
+    fitted = NuSVR(kernel="linear", C=2.6e7, nu=0.0143, tol=2e-4).fit(X, y)
+
+    assert np.abs(fitted.predict(X) - y).max() <= fitted.tol
+    assert_certified(fitted, X, y)
+
+
+# -------------------------------------------------------------------- without intercept
+@pytest.mark.parametrize("solver", ["auto", "smo", "grow"])
+def test_rows_that_are_alike_need_few_moves_without_intercept(solver: str) -> None:
+    """K is nearly a constant: single steps alone undo one another, 3 million times."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(600, 3))
+    y = X[:, 0] + rng.normal(size=600) > 0.0
+    machine = SVC(gamma=1e-3, C=1e3, fit_intercept=False, solver=solver)
+
+    fitted = machine.fit(X, y)
+
+    assert fitted.n_iter_.max() <= 20 * len(y)
     assert_certified(fitted, X, y)
 
 

@@ -26,6 +26,7 @@ from maxmargin.kernels.tiles import fill_tiles, sum_rows
 from maxmargin.typing import FloatMatrix, FloatVector, IntVector, KernelMatrix
 
 BLOCK_ENTRIES = 1 << 22  # kernel values summed at once: 32 MB
+POSITIVE = 1.0 + 1e-6  # times the largest K_ii: definite kernels have no larger value
 SOURCE_VALUES = 1 << 18  # 2 MB of samples: beyond, blocks of rows by BLAS are faster
 SYMMETRY_ROWS = 256  # compared at a time
 ASYMMETRY = 1e-5  # of the largest value: more than rounding, in float32 too
@@ -77,6 +78,18 @@ def gram_block(
     out = np.empty((len(rows), len(columns)), dtype=dtype)
     gram.fill(rows, columns, out)
     return out
+
+
+def slope_size(gram: Gram, weight: FloatVector) -> float:
+    """How large K @ weight may be at a row with weight, since |K_ij|² <= K_ii K_jj.
+
+    Where a kernel is indefinite, and its bound shows it, that stands for every value.
+    """
+    size, diagonal, bound = np.abs(weight), np.abs(gram.diagonal()), gram.bound()
+    if POSITIVE * float(diagonal.max()) < bound < np.inf:
+        return bound * float(size.sum())
+    root = np.sqrt(diagonal)
+    return float(root[size > 0.0].max(initial=0.0) * (root @ size))
 
 
 def sum_blocks(

@@ -1,12 +1,13 @@
 """What does a solved dual problem say about the machine? One reading per machine."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from maxmargin.kernels.gram import Gram
+from maxmargin.kernels.gram import Gram, slope_size
 from maxmargin.problems import DualProblem, project_start
 from maxmargin.solvers import Options, Solution, Status, solve
 from maxmargin.solvers.by_weights import solve_by_weights
@@ -97,8 +98,8 @@ def fit_margin(
     too coarse for a small margin, the solver goes on with a finer one. And where nu is
     so small that no slope is as large as tol, it begins with a finer one.
     """
-    sizes = MEANINGFUL * _largest(gram) * float(np.abs(problem.start).sum())
-    options = replace(options, tol=min(options.tol, sizes or options.tol))
+    size = MEANINGFUL * slope_size(gram, problem.start)
+    options = replace(options, tol=min(options.tol, size or options.tol))
 
     def again(found: Solution, finer: Options) -> Solution:
         return _solve(problem, gram, finer, found.beta)
@@ -121,11 +122,11 @@ def refine_margin(
     Computation 13, 2001), and what is read off any tol is a small part of it.
     """
     n_negligible = 0
-    sizes = _largest(gram) * float(np.abs(solution.beta).sum())  # of slopes, at most
+    size = slope_size(gram, solution.beta)
     for _ in range(MOST_REFINEMENTS):
         margin, floor = _margin(solution), _rounding(gram, solution)
         is_negligible = margin <= NEGLIGIBLE * solution.violation
-        n_negligible += is_negligible and solution.violation <= MEANINGFUL * sizes
+        n_negligible += is_negligible and solution.violation <= MEANINGFUL * size
         is_fine = solution.violation <= MARGIN_SHARE * margin
         is_fine = is_fine or solution.status is not Status.CONVERGED
         if is_fine or n_negligible > 1 or options.tol <= floor:
@@ -163,11 +164,7 @@ def _margin(solution: Solution | HeldSolution) -> float:
 
 def _rounding(gram: Gram, solution: Solution | HeldSolution) -> float:
     """What float64 leaves of a difference of two levels that are equal."""
-    return CANCELLED * _largest(gram) * float(np.abs(solution.beta).sum())
-
-
-def _largest(gram: Gram) -> float:
-    return float(np.abs(gram.diagonal()).max())
+    return CANCELLED * slope_size(gram, solution.beta)
 
 
 def _is_noise(margin: float, gram: Gram, solution: Solution | HeldSolution) -> bool:
@@ -186,7 +183,15 @@ def fit_tube(
 ) -> Machine:
     """nu-SVR: the variables above and below a row are added."""
     solution = _solve(problem, gram, options, start, image)
-    return machine_of(problem, solution, read_tube(solution), gram.n, gram.shift)
+    fitted = machine_of(problem, solution, read_tube(solution), gram.n)
+    return _shifted(replace(fitted, coef=_balanced(fitted.coef)), gram.shift)
+
+
+def _balanced(coef: FloatVector) -> FloatVector:
+    """Differences of large variables that round: the largest makes their sum zero."""
+    coef = coef.copy()
+    coef[np.argmax(np.abs(coef))] -= math.fsum(coef)
+    return coef
 
 
 def read_level(solution: Solution | HeldSolution) -> Reading:
@@ -214,19 +219,25 @@ def machine_of(
     image = np.zeros(n)
     image[problem.row] = solution.grad - problem.linear
     margin = reading.margin
-    coef = weight_of(problem, solution.beta, n) / margin
-    offset = 0.0 if shift is None else float(coef @ shift)
-    return Machine(
-        coef=coef,
-        intercept=reading.intercept - offset,
+    fitted = Machine(
+        coef=weight_of(problem, solution.beta, n) / margin,
+        intercept=reading.intercept,
         objective=solution.objective / margin**2,
         gap=solution.gap / margin**2,
         solution=solution,
         image=image,
         scale=1.0 / margin,
         has_vanished=reading.has_vanished,
-        offset=offset,
     )
+    return _shifted(fitted, shift)
+
+
+def _shifted(machine: Machine, shift: FloatVector | None) -> Machine:
+    """The same machine about the origin of the samples; `shift` as in `Gram`."""
+    if shift is None:
+        return machine
+    offset = float(machine.coef @ shift)
+    return replace(machine, intercept=machine.intercept - offset, offset=offset)
 
 
 def _solve(

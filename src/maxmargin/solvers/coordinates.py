@@ -3,6 +3,10 @@
 No equality ties the variables together then, so each may take its own best step; the
 gradient is kept up to date with a row of K per step (Hsieh et al., ICML 2008, for the
 idea; with a maintained gradient the variable with the largest gain can be chosen).
+Where all rows of K are alike, the best step of one variable undoes that of another, and
+single steps zigzag: they take turns with exchanges between two variables, which leave
+the sum alone. (Steinwart, Hush & Scovel, JMLR 12, 2011, on working sets of two for
+machines without intercept.)
 """
 
 from collections.abc import Callable
@@ -27,6 +31,9 @@ from maxmargin.solvers.work import Work, set_masks
 from maxmargin.solvers.working_set import SLICE, add_row
 from maxmargin.typing import FloatVector
 
+TURN = 32  # steps of one kind, before single ones and exchanges take turns
+EXCHANGED = 0.1  # of the violation: how far exchanges go in their turn
+
 
 def epoch_of(problem: DualProblem) -> Callable[..., tuple[int, int, float, int]]:
     """The compiled moves for a problem: of pairs, where an equality binds variables."""
@@ -42,10 +49,38 @@ def coordinate_epoch(
     max_moves: int,
     is_second_order: bool,
 ) -> tuple[int, int, float, int]:
-    """Move single variables until `tol`, `max_moves`, or a row that is missing.
+    """Move variables, singly or in pairs, until `tol`, `max_moves`, or a missing row.
 
     Returns (why, moves made, violation, variable whose row is missing).
     """
+    made = 0
+    while True:
+        part = min(TURN, max_moves - made)
+        why, moves, violation, variable = _move_singly(
+            work, cache, source, tol, part, is_second_order
+        )
+        made += moves
+        if why != OUT_OF_MOVES or made >= max_moves:
+            return why, made, violation, variable
+        part = min(TURN, max_moves - made)
+        why, moves, _, variable = pair_epoch(
+            work, cache, source, EXCHANGED * violation, part, is_second_order
+        )
+        made += moves
+        if why == NEEDS_ROW:
+            return why, made, violation, variable
+
+
+@jit
+def _move_singly(
+    work: Work,
+    cache: RowCache,
+    source: RowSource,
+    tol: float,
+    max_moves: int,
+    is_second_order: bool,
+) -> tuple[int, int, float, int]:
+    """Steps of single variables; returns what `coordinate_epoch` does."""
     violation = np.inf
     for made in range(max_moves + 1):
         k, violation = choose(work, is_second_order)

@@ -14,14 +14,16 @@ import numpy as np
 
 from maxmargin._threads import raise_if_stopped
 from maxmargin.kernels import single
-from maxmargin.kernels.gram import Gram
+from maxmargin.kernels.gram import Gram, slope_size
 from maxmargin.problems.dual import DualProblem
 from maxmargin.solvers.coordinates import epoch_of
 from maxmargin.solvers.gradient import (
+    EPSILON,
     Point,
     RunningGradient,
     check_finite,
     solution_at,
+    weight_of,
 )
 from maxmargin.solvers.pace import Pace
 from maxmargin.solvers.pairs import CONVERGED, NEEDS_ROW, STALLED
@@ -215,10 +217,9 @@ class _Descent:
         self.rows.restart(self.problem.row, np.float64)
 
     def _rounding_floor(self, beta: FloatVector) -> float:
-        """What float64 cannot resolve in a slope: K β is a sum of terms this large."""
-        largest = float(np.abs(self.diagonal).max())
-        total = float(np.abs(beta).sum())
-        return 4.0 * float(np.finfo(np.float64).eps) * largest * total
+        """What float64 cannot resolve in the slopes of support vectors."""
+        size = weight_of(self.problem, np.abs(beta), self.gram.n)
+        return 4.0 * EPSILON * slope_size(self.gram, size)
 
     # Coming to an end.
 

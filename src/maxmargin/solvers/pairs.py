@@ -21,6 +21,7 @@ from maxmargin.typing import FloatVector
 CONVERGED, NEEDS_ROW, OUT_OF_MOVES, STALLED = 0, 1, 2, 3
 
 SLIGHT = 1e-3  # of the violation: a partner with less promises little
+EQUAL = 1e-12  # of K_ii: less curvature between two samples is rounding
 ROUNDINGS = 1e-15  # relative: what float64 leaves between two slopes that are equal
 
 
@@ -40,7 +41,7 @@ def pair_epoch(
     beta, grad, rise, fall = work.beta, work.grad, work.rise, work.fall
     lower, upper, kink, gained = work.lower, work.upper, work.kink, work.gained
     diagonal, row, start = work.diagonal, work.row, work.start
-    rows, slot_of, least = cache.rows, cache.slot, work.min_curvature
+    rows, slot_of = cache.rows, cache.slot
     last_use, clock = cache.last_use, cache.clock
     violation = np.inf
     for made in range(max_moves + 1):
@@ -60,6 +61,7 @@ def pair_epoch(
                 return NEEDS_ROW, made, violation, i
         last_use[slot_i], clock[0] = clock[0], clock[0] + 1
         row_i, ends, own = rows[slot_i], (start[g], start[g + 1]), diagonal[i]
+        least = max(EQUAL * own, work.min_curvature)
         if is_second_order:
             beyond = lowest + least_slope(lowest, violation, kink[i])
             j = second_order_partner(

@@ -83,12 +83,12 @@ def part_of(work: Work, members: IntVector) -> Work:
     return part
 
 
-RELATIVE_FLOOR = 1e-12  # of the largest K_ii; equal samples have no curvature at all
+RELATIVE_FLOOR = 1e-24  # of the largest K_ii: no smaller row is told from zero
 
 
 @jit
 def curvature_floor(diagonal: FloatVector) -> float:
-    """The least curvature a step may divide by, on the kernel's own scale."""
+    """The least curvature that any step may divide by, on the kernel's own scale."""
     largest = 0.0
     for k in range(len(diagonal)):
         largest = max(largest, abs(diagonal[k]))
