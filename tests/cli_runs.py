@@ -27,13 +27,13 @@ class Outcome(NamedTuple):
 
 
 def command(*arguments: object) -> Outcome:
-    """Run one of our commands in this process."""
+    """Run one of our commands in this process; no word about compilation is kept."""
     raw = io.BytesIO()
     out, err = io.TextIOWrapper(raw, encoding="utf-8", newline=""), io.StringIO()
     with redirect_stdout(out), redirect_stderr(err):
         code = main([str(argument) for argument in arguments])
     out.flush()
-    return Outcome(code, raw.getvalue().decode(), err.getvalue())
+    return Outcome(code, raw.getvalue().decode(), without_notice(err.getvalue()))
 
 
 def without_notice(err: str) -> str:

@@ -10,7 +10,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from cli_runs import Outcome, command, write_classes
+from cli_runs import Outcome, command, without_notice, write_classes
 
 QUICK = ["--C", "4", "--gamma", "0.5", "--json"]
 N = 600  # more text than is looked at to find the format
@@ -37,7 +37,8 @@ def piped(content: bytes, *words: str) -> Outcome:
         check=False,
         timeout=PATIENCE,
     )
-    return Outcome(done.returncode, done.stdout.decode(), done.stderr.decode())
+    err = without_notice(done.stderr.decode())
+    return Outcome(done.returncode, done.stdout.decode(), err)
 
 
 @pytest.mark.parametrize("name", ["/dev/stdin", "-"])

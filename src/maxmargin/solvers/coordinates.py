@@ -55,16 +55,17 @@ def coordinate_epoch(
     """
     made = 0
     while True:
-        part = min(TURN, max_moves - made)
+        part = max_moves - made
+        if part >= 3 * TURN:  # or else the last: what it ends with is a true violation
+            part = TURN
         why, moves, violation, variable = _move_singly(
             work, cache, source, tol, part, is_second_order
         )
         made += moves
         if why != OUT_OF_MOVES or made >= max_moves:
             return why, made, violation, variable
-        part = min(TURN, max_moves - made)
-        why, moves, _, variable = pair_epoch(
-            work, cache, source, EXCHANGED * violation, part, is_second_order
+        why, moves, _, variable = pair_epoch(  # by gain: steepest ones follow noise
+            work, cache, source, EXCHANGED * violation, TURN, True
         )
         made += moves
         if why == NEEDS_ROW:
