@@ -15,7 +15,7 @@ from sklearn.datasets import make_classification
 from sklearn.exceptions import ConvergenceWarning
 
 import maxmargin
-from maxmargin import SVC, SVCCV, LinearSVC, LinearSVCCV, NuSVC
+from maxmargin import SVC, SVCCV, LinearSVC, LinearSVCCV, LogisticRegression, NuSVC
 from maxmargin.errors import InvalidInput, ModelFormatError
 from maxmargin.solvers import Status
 
@@ -40,6 +40,29 @@ def test_scikit_learns_own_parameters_are_taken(name: str) -> None:
     assert machine.status_ is Status.CONVERGED
     known = clone(machine).get_params()
     assert {key: known[key] for key in words} == words
+
+
+@pytest.mark.parametrize("kind", [SVC, LinearSVC, LogisticRegression])
+def test_class_weights_may_name_a_class_whose_samples_weigh_nothing(kind: type) -> None:
+    X, y = draw()
+    y = y + 2 * (X[:, 0] > 0.5)
+    weight = (y != 3).astype(float)
+
+    machine = kind(class_weight={0: 2.0, 3: 4.0}).fit(X, y, weight)
+
+    plain = kind(class_weight={0: 2.0}).fit(X[y != 3], y[y != 3])
+    assert machine.classes_.tolist() == [0, 1, 2]
+    assert machine.class_weight_.tolist() == [2.0, 1.0, 1.0]
+    assert np.array_equal(machine.predict(X), plain.predict(X))
+
+
+@pytest.mark.parametrize("kind", [SVC, LinearSVC, LogisticRegression])
+def test_class_weights_of_labels_that_y_does_not_hold(kind: type) -> None:
+    X, y = draw()
+    kind(class_weight={0: 2.0, 1: 1.0, 7: 3.0}).fit(X, y)
+
+    with pytest.raises(InvalidInput, match=r"got \[7\].* no weight of \[1\]: correct"):
+        kind(class_weight={0: 2.0, 7: 3.0}).fit(X, y)
 
 
 @pytest.mark.parametrize("kind", [SVC, NuSVC])
