@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import sklearn.linear_model
 import sklearn.svm
 from sklearn.base import clone
 from sklearn.datasets import make_classification
@@ -30,16 +31,51 @@ def draw() -> tuple[Any, Any]:
 
 
 # --------------------------------------------------------------- scikit-learn's words
-@pytest.mark.parametrize("name", MIRRORED)
+@pytest.mark.parametrize("name", [*MIRRORED, "LogisticRegression"])
 def test_scikit_learns_own_parameters_are_taken(name: str) -> None:
     X, y = draw()
-    words = getattr(sklearn.svm, name)().get_params()
+    home = sklearn.linear_model if name == "LogisticRegression" else sklearn.svm
+    words = getattr(home, name)().get_params()
 
     machine = getattr(maxmargin, name)(**words).fit(X, y)
 
     assert machine.status_ is Status.CONVERGED
     known = clone(machine).get_params()
     assert {key: known[key] for key in words} == words
+
+
+@pytest.mark.parametrize(
+    "words, penalty",
+    [
+        ({"l1_ratio": 1}, "l1"),
+        ({"l1_ratio": 1.0, "penalty": "deprecated", "solver": "saga"}, "l1"),
+        ({"l1_ratio": 0.0, "penalty": "l1"}, "l1"),
+        ({"penalty": "deprecated", "solver": "lbfgs", "dual": False}, "l2"),
+        ({"solver": "liblinear"}, "l2"),
+        ({"solver": "newton-cholesky"}, "l2"),
+    ],
+    ids=str,
+)
+def test_scikit_learns_words_for_penalties_and_solvers(
+    words: dict[str, Any], penalty: str, tmp_path: Path
+) -> None:
+    X, y = draw()
+
+    machine = LogisticRegression(**words).fit(X, y)
+
+    plain = LogisticRegression(penalty, dual=words.get("dual", "auto")).fit(X, y)
+    assert machine.coef_.tobytes() == plain.coef_.tobytes()
+    machine.save(tmp_path / "m.model", format="liblinear")
+    again = maxmargin.load(tmp_path / "m.model")
+    assert again.get_params()["penalty"] == penalty
+
+
+@pytest.mark.parametrize(
+    "words", [{"l1_ratio": 0.5}, {"penalty": "elasticnet"}, {"penalty": None}], ids=str
+)
+def test_mixtures_of_penalties_are_refused(words: dict[str, Any]) -> None:
+    with pytest.raises(InvalidInput, match=next(iter(words))):
+        LogisticRegression(**words).fit(*draw())
 
 
 @pytest.mark.parametrize("kind", [SVC, LinearSVC, LogisticRegression])
