@@ -92,6 +92,18 @@ def test_class_weights_may_name_a_class_whose_samples_weigh_nothing(kind: type) 
     assert np.array_equal(machine.predict(X), plain.predict(X))
 
 
+@pytest.mark.parametrize("search", [SVCCV(Cs=2, gammas=2), LinearSVCCV(Cs=2)])
+def test_searches_know_classes_whose_samples_weigh_nothing(search: Any) -> None:
+    X, y = draw()
+    y = y + 2 * (X[:, 0] > 0.5)
+    search = clone(search).set_params(cv=3, class_weight={0: 2.0, 3: 4.0})
+
+    search.fit(X, y, sample_weight=(y != 3).astype(float))
+
+    assert search.best_estimator_.class_weight_.tolist() == [2.0, 1.0, 1.0]
+    assert np.isfinite(search.best_score_)
+
+
 @pytest.mark.parametrize("kind", [SVC, LinearSVC, LogisticRegression])
 def test_class_weights_of_labels_that_y_does_not_hold(kind: type) -> None:
     X, y = draw()
@@ -175,6 +187,17 @@ def test_best_machine_of_a_search_can_be_saved(tmp_path: Path) -> None:
 
     again = maxmargin.load(tmp_path / "m")
     assert again.predict(X).tobytes() == search.predict(X).tobytes()
+
+
+@pytest.mark.parametrize("kind", [LinearSVC, LogisticRegression])
+def test_progress_of_the_l1_penalty_counts_active_features(
+    kind: type, capsys: Any
+) -> None:
+    kind(penalty="l1", dual=False, verbose=True).fit(*draw())
+
+    lines = capsys.readouterr().out.splitlines()
+    assert lines
+    assert "0 active" not in {line.split(", ")[-1] for line in lines}
 
 
 @pytest.mark.parametrize("kind", [SVC, maxmargin.SVR])

@@ -50,7 +50,7 @@ class Labelled(BaseMachine):
         if self.class_weight is None:
             return ClassTargets(labels, training.weight, np.ones(labels.n_classes))
         per_class = compute_class_weight(
-            _known_weights(self.class_weight, every, labels),
+            known_weights(self.class_weight, every.classes, labels.classes),
             classes=labels.classes,
             y=y[training.kept],
             sample_weight=training.weight,
@@ -106,14 +106,14 @@ class Unlabelled(BaseMachine):
         return None
 
 
-def _known_weights(class_weight: Any, every: Labels, counted: Labels) -> Any:
-    """Class weights without those of classes that no sample of positive weight has.
+def known_weights(class_weight: Any, every: np.ndarray, counted: np.ndarray) -> Any:
+    """Class weights without those of labels that no sample has which counts.
 
     A label that y does not hold is a mistake where it stands in another's place.
     """
     if not isinstance(class_weight, dict):
         return class_weight
-    held, kept = every.classes.tolist(), counted.classes.tolist()
+    held, kept = every.tolist(), counted.tolist()
     unknown = [label for label in class_weight if label not in held]
     missing = [label for label in kept if label not in class_weight]
     if unknown and missing:
