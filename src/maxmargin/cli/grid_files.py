@@ -30,7 +30,7 @@ def known_rates(path: str | None) -> dict[Point, float]:
     text = Path(path).read_text(encoding="ascii", errors="replace")
     whole = text[: text.rfind("\n") + 1]
     last = text[len(whole) :]
-    for line in (*whole.splitlines()[:1], last):
+    for line in (last, *whole.splitlines()[:1]):
         if line and not _begins_a_result(line):
             raise Failure(f"{path} is no file of results of grid: {line[:40]!r}")
     if last:
