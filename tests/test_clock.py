@@ -9,16 +9,20 @@ import threading
 import time
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from cli_runs import command, write_classes
 from compiling import fresh_function
 from sklearn.datasets import make_classification
 from sklearn.exceptions import ConvergenceWarning
 
 from maxmargin import SVC, SVCCV, LinearSVCCV, _clock, cross_validate
 from maxmargin.cli.console import Context
+from maxmargin.data import svmlight
+from maxmargin.data.svmlight import read_svmlight
 from maxmargin.solvers import Status
 
 LONG = 1e6  # seconds: far beyond any limit here
@@ -166,6 +170,39 @@ def test_seconds_left_to_a_command_do_not_count_compilation(advance: Advance) ->
 
     advance(11.0)
     assert context.seconds_left() < 0.0
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["fit", "--gamma", "1"],
+        ["svm-train"],
+        ["svm-train", "-v", "3"],
+        ["train"],
+        ["train", "-C", "-s", "2"],
+        ["grid", "-log2c", "0,2,1", "-log2g", "null"],
+        ["easy"],
+    ],
+    ids=str,
+)
+def test_reading_data_does_not_count_against_a_command(
+    words: list[str], advance: Advance, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_classes(tmp_path / "two", n=40)
+    seen: list[Any] = []
+
+    def read_slowly(*arguments: Any, **options: Any) -> Any:
+        advance(LONG)
+        seen.append(arguments)
+        return read_svmlight(*arguments, **options)
+
+    monkeypatch.setattr(svmlight, "read_svmlight", read_slowly)
+    done = command(words[0], "--time-limit", LONG / 2, *words[1:], "two")
+
+    assert seen
+    assert done.code == 0
+    assert "limit" not in done.out + done.err
 
 
 EMPTY_CACHE = """

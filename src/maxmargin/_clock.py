@@ -2,8 +2,8 @@
 
 A process that finds no machine code on disk compiles for up to a minute, which no
 `time_limit` is meant for. So limits are measured on a clock that stands still while any
-thread compiles, or reads machine code from disk: a limit may be exceeded by that time,
-never cut short by it.
+thread compiles, or reads machine code from disk, and while a command reads its data: a
+limit may be exceeded by that time, never cut short by it.
 """
 
 import os

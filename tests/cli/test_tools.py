@@ -92,6 +92,13 @@ def test_grid_leaves_a_file_that_holds_no_results_as_it_is() -> None:
     assert Path("other").read_text() == "a diary,\nits last line without an end"
 
 
+def test_grid_does_not_resume_from_data() -> None:
+    done = command("grid", *SMALL_GRID, "-resume", "two", "two")
+
+    assert done.code == 1
+    assert done.err.startswith("two is no file of results of grid")
+
+
 @pytest.mark.skipif(os.name == "nt", reason="there is no signal 9")
 @pytest.mark.parametrize("n_before", [1, 4])
 def test_a_killed_grid_loses_one_point_at_most(n_before: int) -> None:

@@ -6,6 +6,7 @@ import json
 import os
 from dataclasses import replace
 
+from maxmargin import _clock
 from maxmargin.cli import grid, svm_predict, svm_scale, svm_train
 from maxmargin.cli.console import Command, Context, Failure, is_readable, written
 
@@ -58,6 +59,7 @@ def run(arguments: list[str], context: Context) -> int:
     return 0
 
 
+@_clock.paused()
 def _scale(arguments: list[str], name: str, context: Context) -> str:
     """Scale a file into a new one, whose name is returned."""
     path = f"{name}.scale"

@@ -84,13 +84,10 @@ def run(arguments: list[str], context: Context) -> int:
     path = told.names[0]
     model_path = (told.names[1:] or [_default_name(path)])[0]
     check_writable(model_path, f"can't save model to file {model_path}", path)
-    from maxmargin.cli.any_data import read_any
     from maxmargin.data.whole_files import is_device
 
-    data = read_any(path, told["--target"], context)
     with progress_line(context) as line:
-        line.show("scaling")
-        prepared = _prepare(data, told)
+        data, prepared = _read(path, told, context, line)
         outcome = _search(prepared, told, context, line)
         fitted = _train(prepared.samples, outcome.tried.setting, context, line)
     _write(model_path, fitted, prepared, data, outcome.tried)
@@ -117,6 +114,18 @@ def run(arguments: list[str], context: Context) -> int:
 def _default_name(path: str) -> str:
     name = "stdin" if path == STANDARD_INPUT else os.path.basename(path)
     return f"{name}.maxmargin"
+
+
+@_clock.paused()
+def _read(
+    path: str, told: Parsed, context: Context, line: Line
+) -> "tuple[AnyData, Prepared]":
+    """The data, as they are and as machines see them; limits count what follows."""
+    from maxmargin.cli.any_data import read_any
+
+    data = read_any(path, told["--target"], context)
+    line.show("scaling")
+    return data, _prepare(data, told)
 
 
 def _prepare(data: "AnyData", told: Parsed) -> Prepared:

@@ -30,9 +30,10 @@ def known_rates(path: str | None) -> dict[Point, float]:
     text = Path(path).read_text(encoding="ascii", errors="replace")
     whole = text[: text.rfind("\n") + 1]
     last = text[len(whole) :]
+    for line in (last, *whole.splitlines()[:1]):
+        if line and not _begins_a_result(line):
+            raise Failure(f"{path} is no file of results of grid: {line[:40]!r}")
     if last:
-        if not _begins_a_result(last):
-            raise Failure(f"{path} is no file of results of grid: {last[:40]!r}")
         Path(path).write_text(whole, encoding="ascii", errors="replace")
     for line in whole.splitlines():
         found = dict(re.findall(r"(log2c|log2g|rate)=([-+.\deE]+)", line))

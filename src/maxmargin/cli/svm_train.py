@@ -4,6 +4,7 @@ from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from maxmargin import _clock
 from maxmargin.cli.console import Context, Failure, check_writable
 from maxmargin.cli.training import (
     Task,
@@ -88,8 +89,9 @@ def options_of(words: list[str]) -> "SvmOptions":
     return told
 
 
+@_clock.paused()
 def training_set(task: Task, told: "SvmOptions", context: Context) -> "DataSet":
-    """Samples that LIBSVM has no complaint about, given the options."""
+    """Samples that LIBSVM has no complaint about; limits count what follows."""
     from maxmargin.interop.option_strings import KernelType
 
     if told.kernel_type == KernelType.PRECOMPUTED:

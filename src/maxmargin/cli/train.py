@@ -4,6 +4,7 @@ from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from maxmargin import _clock
 from maxmargin.cli.console import Context, Failure, check_writable, warn
 from maxmargin.cli.progress import progress_line
 from maxmargin.cli.training import (
@@ -62,26 +63,34 @@ def run(arguments: list[str], context: Context) -> int:
     """Train and write a model, cross-validate, or search parameters."""
     task = task_of(arguments, USAGE, WITH_VALUE, SWITCHES, "unknown option")
     told = options_of(task.options)
-    data = samples_of(task, context)
-    if data.first == 0:
-        raise Failure("Wrong input format: feature index 0, but indices start from 1")
-    from maxmargin.interop.liblinear_file import write_liblinear
-    from maxmargin.interop.liblinear_training import check_linear
-
-    complaint = check_linear(data, told)
-    if complaint is not None:
-        raise Failure(f"ERROR: {complaint}")
+    data = _training_set(task, told, context)
     if told.flag_find_parameters:
         _search(data, told, task, context)
     elif told.flag_cross_validation:
         _cross_validate(data, told, context)
     else:
+        from maxmargin.interop.liblinear_file import write_liblinear
+
         failure = f"can't save model to file {task.model}"
         check_writable(task.model, failure, task.data)
         trained = _train(data, told, context)
         save_model(write_liblinear, task.model, trained.model)
         _report(trained, task, context)
     return 0
+
+
+@_clock.paused()
+def _training_set(task: Task, told: "LinearOptions", context: Context) -> "DataSet":
+    """Samples that LIBLINEAR has no complaint about; limits count what follows."""
+    data = samples_of(task, context)
+    if data.first == 0:
+        raise Failure("Wrong input format: feature index 0, but indices start from 1")
+    from maxmargin.interop.liblinear_training import check_linear
+
+    complaint = check_linear(data, told)
+    if complaint is not None:
+        raise Failure(f"ERROR: {complaint}")
+    return data
 
 
 def options_of(words: list[str]) -> "LinearOptions":

@@ -133,7 +133,7 @@ def _solver_of(estimator: Any, name: str) -> str:
     told = estimator.get_params(deep=False)
     if told.get("multi_class") == "crammer_singer":
         return "MCSVM_CS"
-    penalty = told.get("penalty", "l2")
+    penalty = estimator._words().penalty
     if name == "LogisticRegression":
         choice = "L1R_LR" if penalty == "l1" else "L2R_LR"
     else:

@@ -112,6 +112,7 @@ LINEAR_PARAMETERS = PARAMETERS | {
     "C": "float > 0|How much a miss costs, beside the penalty on the weights.",
     "penalty": "{'l2', 'l1'}|Squares of the weights, or their sizes, which makes many "
     "of them zero.",
+    "l1_ratio": "0 or 1|1 is penalty='l1', as in scikit-learn; 0 leaves it to penalty.",
     "loss": "str|What a miss costs: for LinearSVC 'hinge' or 'squared_hinge', for "
     "LinearSVR 'epsilon_insensitive' or 'squared_epsilon_insensitive'.",
     "dual": "'auto' or bool|Begin with coordinate descent in the dual (True) or with "

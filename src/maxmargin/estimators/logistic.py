@@ -9,6 +9,7 @@ from maxmargin.estimators.document import (
 )
 from maxmargin.estimators.formulation import Words
 from maxmargin.estimators.linear_classifier import LinearClassifier
+from maxmargin.estimators.parameters import LOGISTIC_RULES, LOGISTIC_SOLVERS
 
 
 @documented_linear(**LINEAR_CLASSIFIER_ATTRIBUTES)
@@ -22,6 +23,9 @@ class LogisticRegression(LinearClassifier):
     `intercept_scaling`. penalty='l1' puts :math:`\|w\|_1 + |b'|` in place of the
     squares. More than two classes are one machine each, against the rest.
 
+    Words of scikit-learn's LogisticRegression are taken: penalty='deprecated' leaves
+    the choice to `l1_ratio`, and its solvers stand for solver='auto'.
+
     Examples
     --------
     >>> from maxmargin import LogisticRegression
@@ -29,6 +33,8 @@ class LogisticRegression(LinearClassifier):
     >>> machine.predict_proba([[0.5]]).round(1)
     array([[0.5, 0.5]])
     """
+
+    _rules = LOGISTIC_RULES
 
     def __init__(
         self,
@@ -44,6 +50,7 @@ class LogisticRegression(LinearClassifier):
         random_state=None,
         max_iter=1000,
         solver="auto",
+        l1_ratio=0.0,
         penalize_intercept=True,
         warm_start=False,
         time_limit=None,
@@ -61,6 +68,7 @@ class LogisticRegression(LinearClassifier):
         self.random_state = random_state
         self.max_iter = max_iter
         self.solver = solver
+        self.l1_ratio = l1_ratio
         self.penalize_intercept = penalize_intercept
         self.warm_start = warm_start
         self.time_limit = time_limit
@@ -87,7 +95,10 @@ class LogisticRegression(LinearClassifier):
         return _log_shares(decisions)
 
     def _words(self) -> Words:
-        return self._told("logistic_regression", self.penalty)
+        is_l1 = self.penalty == "l1" or self.l1_ratio == 1
+        words = self._told("logistic_regression", "l1" if is_l1 else "l2")
+        is_elsewhere = self.solver in LOGISTIC_SOLVERS
+        return words._replace(solver="auto") if is_elsewhere else words
 
 
 def _log_logistic(decisions):

@@ -114,6 +114,7 @@ RULES = {
 }
 
 
+LINEAR_SOLVERS = ("auto", "dcd", "newton", "newton-cg", "interior", "proximal", "cd")
 LINEAR_RULES = RULES | {
     "C": Rule(lambda v: _is_real(v) and 0 < v < np.inf, "a finite number above 0"),
     "penalty": _one_of("l1", "l2"),
@@ -126,9 +127,16 @@ LINEAR_RULES = RULES | {
         lambda v: _is_real(v) and np.isfinite(v), "a finite number"
     ),
     "penalize_intercept": YES_OR_NO,
-    "solver": _one_of(
-        "auto", "dcd", "newton", "newton-cg", "interior", "proximal", "cd"
+    "solver": _one_of(*LINEAR_SOLVERS),
+}
+LOGISTIC_SOLVERS = ("lbfgs", "liblinear", "newton-cholesky", "sag", "saga")
+LOGISTIC_RULES = LINEAR_RULES | {  # scikit-learn's words are taken too
+    "penalty": _one_of("l1", "l2", "deprecated"),
+    "l1_ratio": Rule(
+        lambda v: _is_real(v) and v in (0, 1),
+        "0 (the L2 penalty) or 1 (the L1 penalty); there are no mixtures of both",
     ),
+    "solver": _one_of(*LINEAR_SOLVERS, *LOGISTIC_SOLVERS),
 }
 LINEAR_SVC_RULES = LINEAR_RULES | {"loss": _one_of("hinge", "squared_hinge")}
 LINEAR_SVR_RULES = LINEAR_RULES | {

@@ -15,6 +15,7 @@ from maxmargin.data.labels import Labels
 from maxmargin.data.rows import as_rows
 from maxmargin.errors import InvalidInput
 from maxmargin.estimators.heard import HeardClassifier, HeardRegressor, determination
+from maxmargin.estimators.targets import known_weights
 from maxmargin.kernels import Kernel
 from maxmargin.kernels.held import HeldGram
 from maxmargin.selection.engine import Engine, n_together
@@ -198,9 +199,10 @@ def _fold_task(sheet: Sheet, fold: Fold) -> FoldTask:
     if sheet.class_weight is not None and isinstance(target, Labels) and len(inside):
         present = np.unique(target.code[inside])
         factors = np.ones(target.n_classes)
+        classes = target.classes[present]
         factors[present] = compute_class_weight(
-            sheet.class_weight,
-            classes=target.classes[present],
+            known_weights(sheet.class_weight, target.classes, classes),
+            classes=classes,
             y=target.classes[target.code[inside]],
             sample_weight=weight[inside],
         )

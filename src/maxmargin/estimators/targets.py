@@ -50,7 +50,7 @@ class Labelled(BaseMachine):
         if self.class_weight is None:
             return ClassTargets(labels, training.weight, np.ones(labels.n_classes))
         per_class = compute_class_weight(
-            self.class_weight,
+            known_weights(self.class_weight, every.classes, labels.classes),
             classes=labels.classes,
             y=y[training.kept],
             sample_weight=training.weight,
@@ -104,6 +104,24 @@ class Unlabelled(BaseMachine):
 
     def _check_targets(self, y: Any, training: TrainingSet) -> None:
         return None
+
+
+def known_weights(class_weight: Any, every: np.ndarray, counted: np.ndarray) -> Any:
+    """Class weights without those of labels that no sample has which counts.
+
+    A label that y does not hold is a mistake where it stands in another's place.
+    """
+    if not isinstance(class_weight, dict):
+        return class_weight
+    held, kept = every.tolist(), counted.tolist()
+    unknown = [label for label in class_weight if label not in held]
+    missing = [label for label in kept if label not in class_weight]
+    if unknown and missing:
+        raise InvalidInput(
+            f"class_weight must name labels of y, got {unknown}, which y does not "
+            f"hold, and no weight of {missing}: correct the labels, or leave them out."
+        )
+    return {k: v for k, v in class_weight.items() if k in kept or k in unknown}
 
 
 def as_vector(y: Any) -> np.ndarray:

@@ -192,7 +192,7 @@ class _Run:
         while True:
             point = self._look(smooth, w, z)
             value = objective(problem, w, z)
-            self.watch.report(point.violation, value, len(self.face.columns))
+            self.watch.report(point.violation, value, self._n_active())
             if self._is_solved(problem, point):
                 return w, Status.CONVERGED
             progress.note(w, value, point.violation)
@@ -289,13 +289,16 @@ class _Run:
             square[at] += self.damping * self.curves[self.face.columns]
         minimise_square(square, place, goal, budget, self.rng, self.watch)
 
+    def _n_active(self) -> int:
+        """The columns of the working set; all, before there is one."""
+        return len(self.face.columns) or self.design.n_columns
+
     def solution(self, w: FloatVector, status: Status) -> Solution:
         """The last word, computed from scratch."""
         found = self.found
         if found is None or found.w is not w:
             found = examine(self.problem, w)
-        n_active = len(self.face.columns)
-        self.watch.report(found.violation, found.primal, n_active, True)
+        self.watch.report(found.violation, found.primal, self._n_active(), True)
         return Solution(
             beta=found.beta,
             level=np.zeros(0),
