@@ -108,7 +108,8 @@ class VectorGram:
     """K between vectors: tiles of dot products on a fixed grid, on threads.
 
     Where dual variables sum to zero (`is_balanced`), the origin is free: with the
-    linear kernel another one changes nothing but the intercept.
+    linear kernel another one changes nothing but the intercept. (The square of the new
+    one is part of `shift` for the sake of sums that are zero up to rounding only.)
     """
 
     def __init__(
@@ -125,7 +126,7 @@ class VectorGram:
         if middle is not None and isinstance(rows, DenseRows):
             rows = rows.centred_on(middle)
             if isinstance(kernel, Linear):
-                self.shift = rows.values @ middle
+                self.shift = rows.values @ middle + middle @ middle
         self.n, self.kernel, self.rows = len(rows), suited_to(kernel, rows), rows
         self.n_threads = n_threads
         self._single: tuple[SingleKernel | None] | None = None

@@ -1,6 +1,5 @@
 """What does a solved dual problem say about the machine? One reading per machine."""
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeVar
@@ -185,15 +184,7 @@ def fit_tube(
 ) -> Machine:
     """nu-SVR: the variables above and below a row are added."""
     solution = _solve(problem, gram, options, start, image)
-    fitted = machine_of(problem, solution, read_tube(solution), gram.n)
-    return _shifted(replace(fitted, coef=_balanced(fitted.coef)), gram.shift)
-
-
-def _balanced(coef: FloatVector) -> FloatVector:
-    """Differences of large variables that round: the largest makes their sum zero."""
-    coef = coef.copy()
-    coef[np.argmax(np.abs(coef))] -= math.fsum(coef)
-    return coef
+    return machine_of(problem, solution, read_tube(solution), gram.n, gram.shift)
 
 
 def read_level(solution: Solution | HeldSolution) -> Reading:
@@ -221,25 +212,19 @@ def machine_of(
     image = np.zeros(n)
     image[problem.row] = solution.grad - problem.linear
     margin = reading.margin
-    fitted = Machine(
-        coef=weight_of(problem, solution.beta, n) / margin,
-        intercept=reading.intercept,
+    coef = weight_of(problem, solution.beta, n) / margin
+    offset = 0.0 if shift is None else float(coef @ shift)
+    return Machine(
+        coef=coef,
+        intercept=reading.intercept - offset,
         objective=solution.objective / margin**2,
         gap=solution.gap / margin**2,
         solution=solution,
         image=image,
         scale=1.0 / margin,
         has_vanished=reading.has_vanished,
+        offset=offset,
     )
-    return _shifted(fitted, shift)
-
-
-def _shifted(machine: Machine, shift: FloatVector | None) -> Machine:
-    """The same machine about the origin of the samples; `shift` as in `Gram`."""
-    if shift is None:
-        return machine
-    offset = float(machine.coef @ shift)
-    return replace(machine, intercept=machine.intercept - offset, offset=offset)
 
 
 def _solve(

@@ -52,9 +52,8 @@ def feasible_nu_svc(y: FloatVector, nu: float, weight: FloatVector) -> DualProbl
 
 def largest_nu(y: FloatVector, weight: FloatVector) -> float:
     """Half of nu times all weight must fit into the lighter class."""
-    positive = weight[y > 0].sum()
-    total = weight.sum()
-    return float(2.0 * min(positive, total - positive) / total)
+    positive, negative = weight[y > 0].sum(), weight[y <= 0].sum()
+    return float(2.0 * min(positive, negative) / weight.sum())
 
 
 def round_down(value: float) -> float:
