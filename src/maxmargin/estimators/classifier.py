@@ -113,8 +113,7 @@ class PairwiseClassifier(Probable, ClassifierMixin, Labelled, KernelMachine):
             f"{names[j]!r} vanishes, so that their machine decides nothing: "
             "raise nu, choose a kernel that can tell them apart, or use SVC."
             for (i, j), machine in zip(labels.pairs(), pairs.machines, strict=True)
-            if machine.has_vanished
-            and machine.solution.status.rank <= Status.STALLED.rank
+            if machine.has_vanished and machine.solution.status.rank <= 1
         ]
         calibrated = [told[number] for number in sorted(told)]
         notes += fold_notes([pair.status for pair in calibrated])

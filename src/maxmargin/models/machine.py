@@ -168,9 +168,7 @@ def _rounding(gram: Gram, solution: Solution | HeldSolution) -> float:
 
 def _is_noise(margin: float, gram: Gram, solution: Solution | HeldSolution) -> bool:
     """Whether a margin cannot be told from zero, as far as the solver got."""
-    is_cut_short = solution.status.rank > Status.STALLED.rank
-    is_coarse = solution.violation > MEANINGFUL * slope_size(gram, solution.beta)
-    if is_cut_short or (solution.status is Status.STALLED and is_coarse):
+    if solution.status not in (Status.CONVERGED, Status.PRECISION_LIMIT):
         return margin == 0.0
     return abs(margin) <= max(_rounding(gram, solution), NOISE * solution.violation)
 

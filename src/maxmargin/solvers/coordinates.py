@@ -4,7 +4,7 @@ No equality ties the variables together then, so each may take its own best step
 gradient is kept up to date with a row of K per step (Hsieh et al., ICML 2008, for the
 idea; with a maintained gradient the variable with the largest gain can be chosen).
 Where all rows of K are alike, the best step of one variable undoes that of another, and
-single steps zigzag: they take turns with exchanges between two variables, which leave
+single steps zigzag: each is followed by an exchange between two variables, which leaves
 the sum alone. (Steinwart, Hush & Scovel, JMLR 12, 2011, on working sets of two for
 machines without intercept.)
 """
@@ -31,8 +31,7 @@ from maxmargin.solvers.work import Work, set_masks
 from maxmargin.solvers.working_set import SLICE, add_row
 from maxmargin.typing import FloatVector
 
-TURN = 32  # steps of one kind, before single ones and exchanges take turns
-EXCHANGED = 0.1  # of the violation: how far exchanges go in their turn
+EXCHANGED = 0.1  # of the violation: two slopes no further apart exchange nothing
 
 
 def epoch_of(problem: DualProblem) -> Callable[..., tuple[int, int, float, int]]:
@@ -49,39 +48,11 @@ def coordinate_epoch(
     max_moves: int,
     is_second_order: bool,
 ) -> tuple[int, int, float, int]:
-    """Move variables, singly or in pairs, until `tol`, `max_moves`, or a missing row.
+    """Move variables until `tol`, `max_moves`, or a row that is missing.
 
+    A move is the best step of one variable, and then the best exchange between two.
     Returns (why, moves made, violation, variable whose row is missing).
     """
-    made = 0
-    while True:
-        part = max_moves - made
-        if part >= 3 * TURN:  # or else the last: what it ends with is a true violation
-            part = TURN
-        why, moves, violation, variable = _move_singly(
-            work, cache, source, tol, part, is_second_order
-        )
-        made += moves
-        if why != OUT_OF_MOVES or made >= max_moves:
-            return why, made, violation, variable
-        why, moves, _, variable = pair_epoch(  # by gain: steepest ones follow noise
-            work, cache, source, EXCHANGED * violation, TURN, True
-        )
-        made += moves
-        if why == NEEDS_ROW:
-            return why, made, violation, variable
-
-
-@jit
-def _move_singly(
-    work: Work,
-    cache: RowCache,
-    source: RowSource,
-    tol: float,
-    max_moves: int,
-    is_second_order: bool,
-) -> tuple[int, int, float, int]:
-    """Steps of single variables; returns what `coordinate_epoch` does."""
     violation = np.inf
     for made in range(max_moves + 1):
         k, violation = choose(work, is_second_order)
@@ -96,6 +67,12 @@ def _move_singly(
         if step == 0.0 or not np.isfinite(violation):
             return STALLED, made, violation, NOBODY
         add_row(work.grad, cache.rows[slot], step)
+        # By gain, since the steepest exchanges follow rounding where K is large.
+        why, _, _, variable = pair_epoch(
+            work, cache, source, EXCHANGED * violation, 1, True
+        )
+        if why == NEEDS_ROW:
+            return NEEDS_ROW, made + 1, violation, variable
     return OUT_OF_MOVES, max_moves, violation, NOBODY
 
 

@@ -40,6 +40,8 @@ NEAR = 10.0  # times tol: variables shrunk away are brought back once, here
 ROUNDING_32 = 6e-8  # relative rounding of a kernel value kept in float32
 MAX_SINGLE_SETTLES = 3  # float64 corrections tried before rows become float64
 MAX_SETTLES = 50  # after these, what is left is rounding
+HOPELESS = 1e-3  # of what float64 may round in slopes: no tol below is ever met
+HOPELESS_MOVES = 50  # per variable, that such a problem may make
 SHARP = 1e-11  # violation, relative to the slopes, below which nothing is polished
 POLISH_ROUNDS = 8
 POLISH_MOVES = 4  # per free variable, to find out who is free, between two rounds
@@ -166,7 +168,11 @@ class _Descent:
     def _check(self, violation: float) -> Status | None:
         """Shrink, raise the precision, or solve for the free variables if it pays."""
         self.next_check = self.pace.n_iter + self.check_every
-        if violation <= self._rounding_floor(self._beta()):
+        floor = self._rounding_floor(self._beta())
+        is_hopeless = self.options.tol < HOPELESS * floor
+        if is_hopeless and self.pace.n_iter > HOPELESS_MOVES * len(self.problem.linear):
+            return self._give_up(Status.PRECISION_LIMIT)
+        if violation <= floor:
             self._refresh()
             if self.point.violation <= self._rounding_floor(self.point.beta):
                 return self._give_up(Status.PRECISION_LIMIT)
