@@ -27,6 +27,7 @@ Ints = npt.NDArray[np.intp]
 AT_BOUND = 1e-12  # of the bound: a variable no further from it counts as on it
 OUTSIDE = 1e-12  # of the box: what a variable may be outside, bounds are products
 SUM_ERROR = 1e-9  # of the sum of |beta|: what a group's sum may be off by
+STORED = 4 * np.finfo(np.float64).eps  # of a level that was stored
 ROUNDING = 64 * np.finfo(np.float64).eps  # of the terms that make up a slope
 
 
@@ -52,9 +53,14 @@ class Solved(NamedTuple):
 
     @property
     def slack(self) -> Floats:
-        """What rounding alone may add to each slope."""
+        """What rounding alone may add to each slope, or to its distance from a level.
+
+        Levels of nu-SVC are sums of the margin and one stored intercept, which rounds
+        with the largest of them.
+        """
         kink = np.abs(self.kink)
-        return ROUNDING * (self.size + np.abs(self.linear) + kink)
+        stored = STORED * max((abs(level) for level in self.levels), default=0.0)
+        return ROUNDING * (self.size + np.abs(self.linear) + kink) + stored
 
 
 class Measures(NamedTuple):

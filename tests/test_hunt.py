@@ -36,6 +36,12 @@ ONCE_WRONG = [  # seeds and numbers of problems that a whole hunt has found
     (481516234, 327),  # largest nu: a light class was the difference of two sums
     (481516234, 2738),  # nu-SVR: coefficients of 1e9 from variables of 6e11
     (481516234, 3405),  # K of 1e50, 50 classes: what float64 cannot resolve took 10 s
+    (
+        77345112,
+        3310,
+    ),  # a kernel matrix of rank 5, no intercept: 11 s before it said STALLED
+    (77345112, 4643),  # K of 1e56 beside K of 3e35: the stored intercept rounds
+    (77345112, 4995),  # float32 slopes were computed afresh 215 times
     (90210318, 3981),  # no intercept, K nearly constant: single steps zigzagged
 ]
 MACHINES = [

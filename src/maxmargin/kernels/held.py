@@ -164,8 +164,9 @@ def take_rows(part: Part, rows: IntVector, out: KernelMatrix) -> None:
     for i in range(len(rows)):
         source, target, first = part.K[part.at[rows[i]]], out[i], 0
         for last in part.ends:
-            run = part.at[first]
-            target[first:last] = source[run : run + last - first]
+            run = part.at[first] - first
+            for j in range(first, last):
+                target[j] = source[run + j]
             first = last
 
 
@@ -174,9 +175,11 @@ def take_block(
     part: Part, rows: IntVector, columns: IntVector, out: KernelMatrix
 ) -> None:
     """out = K between these rows and columns of the part."""
-    K, where = part.K, part.at[columns]
+    where = np.empty(len(columns), dtype=np.intp)
+    for j in range(len(columns)):
+        where[j] = part.at[columns[j]]
     for i in range(len(rows)):
-        source, target = K[part.at[rows[i]]], out[i]
+        source, target = part.K[part.at[rows[i]]], out[i]
         for j in range(len(where)):
             target[j] = source[where[j]]
 

@@ -76,15 +76,23 @@ def repack(panels: Singles, index: IntVector, packed: Singles) -> None:
 @jit
 def join_panels(first: Singles, n_first: int, second: Singles, out: Singles) -> None:
     """The n_first rows of some panels, and after them those of others, in one row."""
-    out[: len(first)] = first
+    n_columns = out.shape[1]
+    for p in range(len(first)):
+        for c in range(n_columns):
+            _copy_lanes(first[p, c], (0, PANEL), out[p, c], 0)
     base, shift = n_first // PANEL, n_first % PANEL
     rest = PANEL - shift
     for p in range(len(second)):
-        for c in range(out.shape[1]):
-            source = second[p, c]
-            out[base + p, c, shift:] = source[:rest]
+        for c in range(n_columns):
+            _copy_lanes(second[p, c], (0, rest), out[base + p, c], shift)
             if shift > 0 and base + p + 1 < len(out):
-                out[base + p + 1, c, :shift] = source[rest:]
+                _copy_lanes(second[p, c], (rest, PANEL), out[base + p + 1, c], 0)
+
+
+@jit
+def _copy_lanes(source: Singles, span: "Pair", target: Singles, place: int) -> None:
+    for k in range(span[0], span[1]):
+        target[place + k - span[0]] = source[k]
 
 
 @jit

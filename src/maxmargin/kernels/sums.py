@@ -68,3 +68,12 @@ def dot(a: KernelMatrix, weight: FloatVector) -> float:
     for j in range(weight.size):
         total += weight[j] * np.float64(a[j])
     return total
+
+
+@jit
+def total(values: FloatVector, n: int) -> float:
+    """The sum of the first n, in their order."""
+    found = 0.0
+    for k in range(n):
+        found += values[k]
+    return found

@@ -93,6 +93,15 @@ def is_feasible(problem: DualProblem, beta: FloatVector) -> bool:
 
 
 @jit
+def count_groups(group: IntVector) -> int:
+    """One more than the last group's number; 0 where no equality binds variables."""
+    last = NO_GROUP
+    for k in range(len(group)):
+        last = max(last, group[k])
+    return last + 1
+
+
+@jit
 def sum_residuals(
     problem: DualProblem, beta: FloatVector
 ) -> tuple[FloatVector, FloatVector]:
@@ -101,7 +110,7 @@ def sum_residuals(
     Differences are summed, so that equal terms leave nothing behind.
     """
     group, start = problem.group, problem.start
-    n_groups = group.max() + 1
+    n_groups = count_groups(group)
     residual, size = np.zeros(n_groups), np.zeros(n_groups)
     if n_groups == 0:
         return residual, size
@@ -121,8 +130,10 @@ def _extremes(
     """
     kink, lower, upper = problem.kink, problem.lower, problem.upper
     group = problem.group
-    n_groups = max(group.max() + 1, 1)
-    lowest, highest = np.full(n_groups, np.inf), np.full(n_groups, -np.inf)
+    n_groups = max(count_groups(group), 1)
+    lowest, highest = np.empty(n_groups), np.empty(n_groups)
+    for g in range(n_groups):
+        lowest[g], highest[g] = np.inf, -np.inf
     mean, n_free = np.zeros(n_groups), np.zeros(n_groups, dtype=np.intp)
     for k in range(len(beta)):
         g = max(group[k], 0)
@@ -187,7 +198,7 @@ def group_levels(
     Where none is free, the middle of the interval that the bound ones leave.
     """
     lowest, highest, mean, n_free = _extremes(problem, beta, grad)
-    levels = np.zeros(problem.group.max() + 1)
+    levels = np.zeros(count_groups(problem.group))
     for g in range(len(levels)):
         low = lowest[g] if np.isfinite(lowest[g]) else highest[g]
         high = highest[g] if np.isfinite(highest[g]) else low

@@ -17,7 +17,7 @@ import numpy as np
 
 from maxmargin._jit import jit, jit_fast
 from maxmargin.kernels.held import Part
-from maxmargin.kernels.sums import add_rows, dot
+from maxmargin.kernels.sums import add_rows, dot, total
 from maxmargin.solvers.work import Work, is_free, mask_of
 from maxmargin.solvers.working_set import bounds
 from maxmargin.typing import (
@@ -59,7 +59,8 @@ class FreeSet(NamedTuple):
 def make_free_set(n: int) -> FreeSet:
     """Nobody yet, of so many variables."""
     most, slot = min(n, MOST_FREE), np.empty(n, dtype=np.intp)
-    slot[:] = NOWHERE
+    for k in range(n):
+        slot[k] = NOWHERE
     return FreeSet(
         who=np.zeros(most, dtype=np.intp),
         n=np.zeros(1, dtype=np.intp),
@@ -115,7 +116,7 @@ def settle(
         middle = 0.0
         if is_bound:
             n = free.n[0]
-            middle = free.slope[:n].mean() if n > 0 else 0.5 * (lowest + highest)
+            middle = total(free.slope, n) / n if n > 0 else 0.5 * (lowest + highest)
         if n_new == 0 or not _admit(own, members, held, free, middle, n_new):
             break
     free.n_calls[0] = MOST_CALLS
@@ -126,26 +127,33 @@ def settle(
 def _gather(own: Work, members: IntVector, held: Part, free: FreeSet) -> bool:
     """Bring the set up to date; False if it cannot hold everybody who is free."""
     m, are_free = len(members), _are_free(own)
-    if np.count_nonzero(are_free) > len(free.who):
+    if not _has_room_for(free, are_free):
         return False
-    free.place[: free.n[0]] = NOWHERE
+    _drop_bound(members, are_free, free)
+    n = free.n[0]
+    for slot in range(n):
+        _stand(own, free, slot, free.place[slot], True)
+    for i in range(n):
+        free.pull[i] = dot(free.inverse[i, :n], free.slope[:n])
+        free.share[i] = total(free.inverse[i], n)
     for k in range(m):
+        if are_free[k] and free.slot[members[k]] == NOWHERE:
+            _enter(own, members, held, free, k, True)
+    return True
+
+
+@jit
+def _drop_bound(members: IntVector, are_free: BoolVector, free: FreeSet) -> None:
+    """Find the free among the members; those who are free no more leave."""
+    for slot in range(free.n[0]):
+        free.place[slot] = NOWHERE
+    for k in range(len(members)):
         slot = free.slot[members[k]]
         if slot != NOWHERE and are_free[k]:
             free.place[slot] = k
     for slot in range(free.n[0] - 1, -1, -1):
         if free.place[slot] == NOWHERE:
             _leave(free, slot)
-    n = free.n[0]
-    for slot in range(n):
-        _stand(own, free, slot, free.place[slot], True)
-    for i in range(n):
-        free.pull[i] = dot(free.inverse[i, :n], free.slope[:n])
-        free.share[i] = free.inverse[i, :n].sum()
-    for k in range(m):
-        if are_free[k] and free.slot[members[k]] == NOWHERE:
-            _enter(own, members, held, free, k, True)
-    return True
 
 
 @jit
@@ -155,6 +163,14 @@ def _are_free(own: Work) -> BoolVector:
     for k in range(len(found)):
         found[k] = is_free(own.beta[k], own.kink[k], own.lower[k], own.upper[k])
     return found
+
+
+@jit
+def _has_room_for(free: FreeSet, are_free: BoolVector) -> bool:
+    n_free = 0
+    for k in range(len(are_free)):
+        n_free += are_free[k]
+    return n_free <= len(free.who)
 
 
 @jit
@@ -195,7 +211,7 @@ def _enter(
     free.who[n], free.place[n], free.slot[members[k]] = members[k], k, n
     _stand(own, free, n, k, is_rising)
     pull = (free.slope[n] - dot(u, free.slope[:n])) / pivot
-    share = (1.0 - u.sum()) / pivot
+    share = (1.0 - total(u, n)) / pivot
     for i in range(n):
         _add(inverse[i, :n], u, u[i] / pivot)
         inverse[i, n] = inverse[n, i] = -u[i] / pivot
@@ -210,7 +226,9 @@ def _enter(
 def _leave(free: FreeSet, slot: int) -> None:
     """Somebody is free no more; the last takes the place."""
     n, inverse = free.n[0], free.inverse
-    last, column = n - 1, free.inverse[slot, :n].copy()
+    last, column = n - 1, np.empty(n)
+    for i in range(n):
+        column[i] = inverse[slot, i]
     pull, share = free.pull[slot] / column[slot], free.share[slot] / column[slot]
     for i in range(n):
         if i == slot:
@@ -222,8 +240,10 @@ def _leave(free: FreeSet, slot: int) -> None:
     free.n[0] = last
     if slot == last:
         return
-    inverse[slot, :n] = inverse[last, :n]
-    inverse[:n, slot] = inverse[:n, last]
+    for i in range(n):
+        inverse[slot, i] = inverse[last, i]
+    for i in range(n):
+        inverse[i, slot] = inverse[i, last]
     inverse[slot, slot] = inverse[last, last]
     free.who[slot], free.place[slot] = free.who[last], free.place[last]
     free.lower[slot], free.upper[slot] = free.lower[last], free.upper[last]
@@ -241,7 +261,7 @@ def _walk(
     while free.n[0] > (1 if is_bound else 0):
         n, middle = free.n[0], 0.0
         if is_bound:
-            middle = free.pull[:n].sum() / free.share[:n].sum()
+            middle = total(free.pull, n) / total(free.share, n)
         part, met = _part_of_way(own, free, middle)
         _go(own, free, change, middle, part, met)
         made += 1
@@ -304,9 +324,14 @@ def _tell(
     """Slopes of all members; those of the free are known better than rows tell."""
     if is_bound:
         _balance(own, free, change)
-    moved = np.flatnonzero(change)
-    add_rows(square, moved, change[moved], (0, len(change)), own.grad)
-    change[:] = 0.0
+    moved, weight, n_moved = np.empty(len(change), dtype=np.intp), change.copy(), 0
+    for k in range(len(change)):
+        if change[k] != 0.0:
+            moved[n_moved], weight[n_moved] = k, change[k]
+            n_moved += 1
+        change[k] = 0.0
+    ends = 0, len(change)
+    add_rows(square, moved[:n_moved], weight[:n_moved], ends, own.grad)
     for i in range(free.n[0]):
         k = free.place[i]
         own.grad[k] = free.slope[i] - free.kink[i]
@@ -318,14 +343,14 @@ def _tell(
 @jit
 def _balance(own: Work, free: FreeSet, change: FloatVector) -> None:
     """The sum as it was: rounding goes to whoever has most room."""
-    widest, widest_room = NOWHERE, abs(change.sum())
+    drift = total(change, len(change))
+    widest, widest_room = NOWHERE, abs(drift)
     for i in range(free.n[0]):
         b = own.beta[free.place[i]]
         room = min(free.upper[i] - b, b - free.lower[i])
         if room > widest_room:
             widest, widest_room = free.place[i], room
     if widest != NOWHERE:
-        drift = change.sum()
         own.beta[widest] -= drift
         change[widest] -= drift
 
@@ -351,7 +376,10 @@ def _admit(
     if n_before == 0:
         n_new = max(n_new, 2)  # one on either side
     for _ in range(n_new):
-        k = int(excess.argmax())
+        k = 0
+        for i in range(1, m):
+            if excess[i] > excess[k]:
+                k = i
         if excess[k] <= AS_BAD * worst or free.n[0] == len(free.who):
             break
         is_rising = middle - own.grad[k] - own.rise[k] == excess[k]

@@ -9,9 +9,10 @@ from typing import NamedTuple
 import numpy as np
 
 from maxmargin._jit import jit
-from maxmargin.kernels.source import no_source
+from maxmargin.kernels.held import Part
 from maxmargin.problems.dual import DualProblem, group_levels, kkt_violation
-from maxmargin.solvers.rounds import Values, make_crew, rounds_until
+from maxmargin.solvers.active_set import make_free_set
+from maxmargin.solvers.rounds import Held, Limits, make_crew, rounds_until
 from maxmargin.solvers.work import gather_work
 from maxmargin.typing import FloatVector, KernelMatrix
 
@@ -34,20 +35,26 @@ def begin(
     image: FloatVector,
     diagonal: FloatVector,
     square: KernelMatrix,
-    values: Values,
-    how: tuple[float, float, int, bool, bool],
+    part: Part,
+    singly: int | None,
+    limits: Limits,
 ) -> Begun:
     """The first rounds of a problem of one group or none, with nothing around them.
 
-    `image` is K times the start, `how` as in `rounds_until`.
+    `image` is K times the start; `singly` and `limits` as in `rounds_until`.
     """
-    grad = image[problem.row] + problem.linear
-    n = len(grad)
-    work = gather_work(problem, np.arange(n), problem.start, grad, diagonal)
+    n = len(problem.linear)
+    grad, everybody = np.empty(n), np.empty(n, dtype=np.intp)
+    for k in range(n):
+        grad[k], everybody[k] = image[problem.row[k]] + problem.linear[k], k
+    work = gather_work(problem, everybody, problem.start, grad, diagonal)
     crew, n_moves = make_crew(len(diagonal), square), 0
-    is_finite = bool(np.isfinite(grad).all())
+    is_finite = True
+    for k in range(n):
+        is_finite = is_finite and np.isfinite(grad[k])
     if is_finite:
-        n_moves, _ = rounds_until(work, crew, values, no_source(), how)
+        held = Held(part, make_free_set(len(diagonal)))
+        n_moves, _ = rounds_until(work, crew, held, None, singly, limits)
     beta, grad = work.beta, work.grad
     after = np.zeros(len(diagonal))
     for k in range(n):

@@ -41,7 +41,8 @@ ROUNDING_32 = 6e-8  # relative rounding of a kernel value kept in float32
 MAX_SINGLE_SETTLES = 3  # float64 corrections tried before rows become float64
 MAX_SETTLES = 50  # after these, what is left is rounding
 HOPELESS = 1e-3  # of what float64 may round in slopes: no tol below is ever met
-HOPELESS_MOVES = 50  # per variable, that such a problem may make
+HOPELESS_MOVES = 50  # per variable, that such a problem may make to come
+AS_FAR = 1e4  # times that rounding
 SHARP = 1e-11  # violation, relative to the slopes, below which nothing is polished
 POLISH_ROUNDS = 8
 POLISH_MOVES = 4  # per free variable, to find out who is free, between two rounds
@@ -169,8 +170,7 @@ class _Descent:
         """Shrink, raise the precision, or solve for the free variables if it pays."""
         self.next_check = self.pace.n_iter + self.check_every
         floor = self._rounding_floor(self._beta())
-        is_hopeless = self.options.tol < HOPELESS * floor
-        if is_hopeless and self.pace.n_iter > HOPELESS_MOVES * len(self.problem.linear):
+        if self._is_hopeless(violation, floor):
             return self._give_up(Status.PRECISION_LIMIT)
         if violation <= floor:
             self._refresh()
@@ -179,12 +179,18 @@ class _Descent:
         self._raise_precision_if_needed()
         if self.pace.n_iter >= self.next_leap:
             self._leap()
-        if self.options.shrinking and not self.rows.is_whole:
+        if self.options.shrinking:
             if violation <= NEAR * self.options.tol and not self.was_unshrunk:
                 self.was_unshrunk = True
                 self._refresh()
             self._shrink()
         return None
+
+    def _is_hopeless(self, violation: float, floor: float) -> bool:
+        """Whether tol is far below rounding, and what is left not far above it."""
+        is_below = self.options.tol < HOPELESS * floor
+        n_moves = HOPELESS_MOVES * len(self.problem.linear)
+        return is_below and violation <= AS_FAR * floor and self.pace.n_iter > n_moves
 
     def _leap(self) -> None:
         """Solve for the free variables midway; again as soon if that gained most."""

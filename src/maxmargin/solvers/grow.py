@@ -41,11 +41,13 @@ from maxmargin.solvers.pairs import OUT_OF_MOVES
 from maxmargin.solvers.result import Options, Status, WorkingSet
 from maxmargin.solvers.rounds import (
     INNER,
+    SINGLY,
     STAYING,
     YOUNG,
+    Limits,
     make_crew,
+    panels_of,
     rounds_until,
-    values_of,
 )
 from maxmargin.solvers.square import Square
 from maxmargin.solvers.work import Work, gather_work
@@ -67,6 +69,7 @@ NEAR = 10.0  # times tol: slopes that have drifted are computed afresh, here
 DRIFT = 1.0  # times tol, of an error that adds up at random
 MOST_IDLE = 8  # rounds and corrections without a move
 MOST_SETTLES = 4  # float64 corrections, after which float32 is not enough
+MOST_DRIFTS = 8  # of slopes that had to be computed afresh midway, likewise
 EXPONENTIAL = 20  # what it costs, in products
 CHEAP = 1e7  # products: a millisecond
 SAMPLED = 64  # support vectors that show whether float32 blurs the objective
@@ -124,7 +127,7 @@ class Growth:
         if self.panels is not None:
             self.crew = make_crew(n, self.square.values)
         self.n_new = int(np.clip(n // NEW_SHARE, FEWEST_NEW, MOST_FIRST))
-        self.n_settles = self.n_idle = self.n_iter_before = 0
+        self.n_settles = self.n_drifts = self.n_idle = self.n_iter_before = 0
         self.epoch = epoch_of(problem)
         self.leaps = Leaps(not problem.is_free_of_equalities, pace.is_stopped)
         self._is_second = options.working_set is WorkingSet.SECOND_ORDER
@@ -165,6 +168,7 @@ class Growth:
             if self._has_come_to_rest(front.violation):
                 return self._reached(front.violation, None)
             if self._needs_exact_slopes(front):
+                self.n_drifts += 1
                 self._compute_all()
                 continue
             if front.violation <= self.options.tol:
@@ -197,11 +201,12 @@ class Growth:
         return True
 
     def _has_come_to_rest(self, violation: float) -> bool:
-        """Whether rounds and corrections follow each other without a move."""
+        """Whether rounds and corrections bring nothing any more."""
         has_moved = self.pace.n_iter > self.n_iter_before
         self.n_iter_before = self.pace.n_iter
         self.n_idle = 0 if has_moved else self.n_idle + 1
-        return self.n_idle > MOST_IDLE or not np.isfinite(violation)
+        is_idle = self.n_idle > MOST_IDLE or self.n_drifts > MOST_DRIFTS
+        return is_idle or not np.isfinite(violation)
 
     def _needs_exact_slopes(self, front: Front) -> bool:
         """Whether sums have drifted, or slopes have where it begins to matter."""
@@ -213,8 +218,8 @@ class Growth:
         return front.violation > tol and self._is_drifting()
 
     def _reached(self, violation: float, status: Status | None) -> Reached:
-        counts = self.arena.n_hits, self.arena.n_computed
-        return Reached(self.beta, self.grad, violation, status, *counts)
+        n_hits, n_computed = self.arena.n_hits, self.arena.n_computed
+        return Reached(self.beta, self.grad, violation, status, n_hits, n_computed)
 
     # A round.
 
@@ -262,13 +267,12 @@ class Growth:
         """Many rounds in compiled code, as far as a slice of time goes."""
         everybody = np.arange(len(self.beta))
         work = gather_work(self.problem, everybody, self.beta, grad, self.diagonal)
-        tol, is_second = self.options.tol, self._is_second
-        left = self.pace.max_iter - self.pace.n_iter
+        tol, left = self.options.tol, self.pace.max_iter - self.pace.n_iter
         left = min(left, LOOK_EVERY * max(int(self.crew.n[0]), FEWEST_MEMBERS))
-        how = tol, INNER_TOL * tol, left, is_second, self.leaps.is_bound
+        limits = Limits(tol, INNER_TOL * tol, left, self._is_second)
+        singly, values = None if self.leaps.is_bound else SINGLY, panels_of(panels)
         raise_if_stopped()
-        values = values_of(panels)
-        made, violation = rounds_until(work, self.crew, values, no_source(), how)
+        made, violation = rounds_until(work, self.crew, None, values, singly, limits)
         self.pace.n_iter += made
         self.arena.n_computed = int(self.crew.n_computed[0])
         self._report(violation, work, int(self.crew.n[0]))
@@ -321,8 +325,7 @@ class Growth:
         """Free members go to their common optimum, if that costs less than moves."""
         rows, m = self.square.rows, len(self.square)
         self.leaps.effort += LOOK_EVERY * m * m
-        free = self.leaps.who(work)
-        if free is not None:
+        if (free := self.leaps.who(work)) is not None:
             change = self.leaps.leap(work, free, rows[np.ix_(free, free)])
             add_rows(rows, free, change, (0, m), work.grad)
 

@@ -15,7 +15,6 @@ from maxmargin._threads import raise_if_stopped
 from maxmargin.kernels.arena import ITEM_BYTES
 from maxmargin.kernels.held import HeldGram
 from maxmargin.kernels.memory import SPARE_SIDE, pass_on, promised_square
-from maxmargin.kernels.source import no_source
 from maxmargin.problems.dual import (
     NO_GROUP,
     DualProblem,
@@ -23,6 +22,7 @@ from maxmargin.problems.dual import (
     group_levels,
     kkt_violation,
 )
+from maxmargin.solvers.active_set import make_free_set
 from maxmargin.solvers.at_once import Begun, begin
 from maxmargin.solvers.descent import solve_smo
 from maxmargin.solvers.free_set import Leaps
@@ -37,10 +37,12 @@ from maxmargin.solvers.grow import (
 from maxmargin.solvers.pace import Pace
 from maxmargin.solvers.result import Options, Status, WorkingSet
 from maxmargin.solvers.rounds import (
+    SINGLY,
+    Held,
+    Limits,
     has_room,
     make_crew,
     rounds_until,
-    values_in,
 )
 from maxmargin.solvers.work import Work, gather_work
 from maxmargin.typing import FloatVector
@@ -132,10 +134,11 @@ def _begin(
     is_second = pace.options.working_set is WorkingSet.SECOND_ORDER
     most = min(LOOK_EVERY * len(problem.linear), pace.max_iter)
     tol = pace.options.tol
-    how = tol, INNER_TOL * tol, most, is_second, problem.group[0] != NO_GROUP
-    diagonal, values = gram.diagonal(), values_in(gram.part)
+    limits = Limits(tol, INNER_TOL * tol, most, is_second)
+    singly = SINGLY if problem.group[0] == NO_GROUP else None
+    diagonal = gram.diagonal()
     try:
-        begun = begin(problem, image, diagonal, square, values, how)
+        begun = begin(problem, image, diagonal, square, gram.part, singly, limits)
     finally:
         pass_on(square)
     if not begun.is_finite:
@@ -162,7 +165,7 @@ class Rounds:
 
     def __init__(self, gram: HeldGram) -> None:
         self.diagonal, self.rows = gram.diagonal(), gram.single()
-        self.values = values_in(gram.part)
+        self.held = Held(gram.part, make_free_set(gram.n))
         self.square = promised_square(min(gram.n, SPARE_SIDE))
         self.crew = make_crew(gram.n, self.square)
 
@@ -179,6 +182,7 @@ class Rounds:
         self.leave()
         self.square = promised_square(n)
         self.crew = make_crew(n, self.square)
+        self.held = Held(self.held.part, make_free_set(n))
         return True
 
     def solve(self, problem: DualProblem, pace: Pace, begun: Begun) -> Ended:
@@ -193,13 +197,14 @@ class Rounds:
     def _until_tol(self, work: Work, leaps: Leaps, pace: Pace) -> Status | None:
         tol, crew = pace.options.tol, self.crew
         is_second = pace.options.working_set is WorkingSet.SECOND_ORDER
+        singly = None if leaps.is_bound else SINGLY
         least, n_vain = np.inf, 0
         while True:
             raise_if_stopped()
             most = LOOK_EVERY * max(int(crew.n[0]), FEWEST_MEMBERS)
             most = min(most, pace.max_iter - pace.n_iter)
-            how = tol, INNER_TOL * tol, most, is_second, leaps.is_bound
-            made, violation = rounds_until(work, crew, self.values, no_source(), how)
+            limits = Limits(tol, INNER_TOL * tol, most, is_second)
+            made, violation = rounds_until(work, crew, self.held, None, singly, limits)
             pace.n_iter += made
             pace.note_violation(violation)
             if violation <= tol:

@@ -1,7 +1,7 @@
 """How many moves may compiled code make before Python looks up, and when is it over?
 
 Without `max_iter`, a fit ends when it makes no headway: after as many moves as brought
-the violation down to a hundred times its present best, times twenty. What converges at
+the violation down to a hundred times its present best, times five. What converges at
 any steady rate never meets this limit, whatever its rate is; what has come to a
 standstill does, soon after it has. And no problem makes more than ten million moves,
 after which LIBSVM gives up, too.
@@ -16,11 +16,11 @@ SLICE_SECONDS = 0.03  # how long compiled code may keep Ctrl-C waiting
 FIRST_SLICE = 256  # moves, before their speed is known
 MOVES_OF_A_FIT = 1_000_000  # that all its problems may make, before any rule holds
 SLOPES_OF_A_FIT = 3_000_000_000  # that these moves may change: some seconds
-FEWEST_MOVES = 10_000  # that each of them may make
+FEWEST_MOVES = 50_000  # that each of them may make
 MOVES_PER_VARIABLE = 200  # or so many, if that is more
 MOST_MOVES = 10_000_000  # of one problem, or 100 per variable (LIBSVM's limit)
 MOST_PER_VARIABLE = 100
-PATIENCE = 20  # times the moves made until the violation was DECADES larger
+PATIENCE = 5  # times the moves made until the violation was DECADES larger
 DECADES = 2
 NO_LIMIT = 1 << 60
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from maxmargin._jit import jit
 from maxmargin.kernels.cache import RowCache, cache_in
-from maxmargin.kernels.held import Part, add_part, part_of_kernel, take_block
+from maxmargin.kernels.held import Part, add_part, take_block
 from maxmargin.kernels.panel_code import STRIP
 from maxmargin.kernels.panel_rows import PanelRows
 from maxmargin.kernels.panels import (
@@ -23,12 +23,11 @@ from maxmargin.kernels.panels import (
     meet_and_store,
     repack,
 )
-from maxmargin.kernels.source import RowSource
+from maxmargin.kernels.source import no_source
 from maxmargin.kernels.turning import copy_turned
 from maxmargin.solvers.active_set import (
     FreeSet,
     can_settle,
-    make_free_set,
     settle,
 )
 from maxmargin.solvers.coordinates import coordinate_epoch
@@ -49,28 +48,28 @@ FEWEST_NEW, MOST_NEW = 32, 256  # members in a round
 NEW_SHARE = 16  # of the variables at a time, within the two limits
 STAYING = 0.5  # of the new members at a bound at most: then more are taken in
 INNER = 0.1  # of the violation: how far a round goes
+SINGLY = 1  # any number: no equality binds the variables
 MANY_ROUNDS = 16  # in one call: some hundredths of a second
 
 
-class Values(NamedTuple):
-    """Where kernel values come from: K in memory, or panels that meet."""
+class Panels(NamedTuple):
+    """Rows that compiled code computes float32 kernel values from, when needed."""
 
-    held: Part  # empty where panels are to meet
     panels: KernelMatrix
     exponents: KernelMatrix
     twice: np.float32
 
 
-def values_of(rows: PanelRows) -> Values:
-    """Computed when needed, in float32."""
-    nothing = part_of_kernel(np.empty((0, 0)), np.empty(0, dtype=np.intp))
-    return Values(nothing, rows.panels, rows.exponents, rows.twice)
+def panels_of(rows: PanelRows) -> Panels:
+    """The panels of these rows."""
+    return Panels(rows.panels, rows.exponents, rows.twice)
 
 
-def values_in(held: Part) -> Values:
-    """All there."""
-    panels = np.empty((0, 0, 0), dtype=np.float32)
-    return Values(held, panels, np.empty(0, dtype=np.float32), np.float32(0.0))
+class Held(NamedTuple):
+    """K in memory, and the inverse of its free part, which float64 allows."""
+
+    part: Part
+    free: FreeSet
 
 
 class Crew(NamedTuple):
@@ -83,7 +82,6 @@ class Crew(NamedTuple):
     age: IntVector  # rounds at a bound, of every variable
     is_member: BoolVector  # of every variable
     cache: RowCache  # the square: row i of member i
-    free: FreeSet  # members off their bounds
 
 
 @jit
@@ -99,32 +97,40 @@ def make_crew(n: int, square: KernelMatrix) -> Crew:
         age=np.zeros(n, dtype=np.intp),
         is_member=np.zeros(n, dtype=np.bool_),
         cache=cache_in(square, True),
-        free=make_free_set(n),
     )
+
+
+class Limits(NamedTuple):
+    """How far rounds go."""
+
+    tol: float
+    inner_tol: float  # for the members by themselves, in the last round
+    max_moves: int
+    is_second_order: bool
 
 
 @jit
 def rounds_until(
     work: Work,
     crew: Crew,
-    values: Values,
-    source: RowSource,
-    how: tuple[float, float, int, bool, bool],
+    held: Held | None,
+    panels: Panels | None,
+    singly: int | None,
+    limits: Limits,
 ) -> tuple[int, float]:
     """Rounds until `tol`, or as many as a call may take: (moves made, violation).
 
-    `how` is (tol, tol within a round, moves, second order or not, whether an equality
-    binds the variables).
+    Kernel values come from `held` or from `panels`. `singly` is None where an equality
+    binds the variables. Code for what is None is not even compiled.
     """
-    tol, inner_tol, max_moves, is_second_order, is_bound = how
     made, violation = 0, np.inf
     for _ in range(MANY_ROUNDS):
         lowest, highest = bounds(work.grad, work.rise, work.fall)
         violation = highest - lowest
-        if not is_bound:
+        if singly is not None:
             violation = max(highest, -lowest)
             lowest = highest = 0.0
-        if violation <= tol or made >= max_moves:
+        if violation <= limits.tol or made >= limits.max_moves:
             break
         _let_go(work, crew)
         first = crew.n[0]
@@ -132,14 +138,15 @@ def rounds_until(
             _join_free(work, crew)
         if not has_room(crew):
             break
-        _take_in(work, crew, lowest, highest)
-        _extend(crew, first, values)
+        _join(work.grad, work.rise, 1.0, crew, highest)
+        _join(work.grad, work.fall, -1.0, crew, -lowest)
+        _extend(crew, first, held, panels)
         own = part_of(work, crew.members[: crew.n[0]])
-        level, most = max(INNER * violation, inner_tol), max_moves - made
-        own_how = level, most, is_second_order, is_bound
-        made += _move(own, crew, values, source, own_how)
+        level = max(INNER * violation, limits.inner_tol)
+        most = limits.max_moves - made
+        made += _move(own, crew, held, singly, level, most, limits.is_second_order)
         work.gained[0] += own.gained[0]
-        _spread(work, own, crew, values)
+        _spread(work, own, crew, held, panels)
     return made, violation
 
 
@@ -147,32 +154,31 @@ def rounds_until(
 def _move(
     own: Work,
     crew: Crew,
-    values: Values,
-    source: RowSource,
-    how: tuple[float, int, bool, bool],
+    held: Held | None,
+    singly: int | None,
+    level: float,
+    most: int,
+    is_second_order: bool,
 ) -> int:
     """Members move until `level`: one by one or in pairs, or they settle by steps.
 
     Settling needs K in float64. It pays where moves are many: after one a member, and
-    from the next round on at once. `how` is (level, moves, second order or not, whether
-    an equality binds the variables).
+    from the next round on at once.
     """
-    level, most, is_second_order, is_bound = how
-    is_first, first = crew.free.n_calls[0] == 0, most
-    if len(values.held.at) and can_settle(crew.free):
-        first = min(most, crew.n[0] if is_first else 0)
-    epoch_how = level, first, is_second_order
-    why, made = _epoch(own, crew, source, epoch_how, is_bound)
+    first = most
+    if held is not None and can_settle(held.free):
+        first = min(most, crew.n[0] if held.free.n_calls[0] == 0 else 0)
+    why, made = _epoch(own, crew, singly, level, first, is_second_order)
     if why != OUT_OF_MOVES or first == most:
         return made
-    members, settled_how = crew.members[: crew.n[0]], (level, most - made, is_bound)
-    steps, is_there = settle(
-        own, members, crew.cache.rows, values.held, crew.free, settled_how
-    )
-    made += steps
-    if not is_there and made < most:
-        epoch_how = level, most - made, is_second_order
-        made += _epoch(own, crew, source, epoch_how, is_bound)[1]
+    if held is not None:
+        members, rows = crew.members[: crew.n[0]], crew.cache.rows
+        how = level, most - made, singly is None
+        steps, is_there = settle(own, members, rows, held.part, held.free, how)
+        made += steps
+        if not is_there and made < most:
+            left = most - made
+            made += _epoch(own, crew, singly, level, left, is_second_order)[1]
     return made
 
 
@@ -180,20 +186,19 @@ def _move(
 def _epoch(
     own: Work,
     crew: Crew,
-    source: RowSource,
-    how: tuple[float, int, bool],
-    is_bound: bool,
+    singly: int | None,
+    level: float,
+    most: int,
+    is_second_order: bool,
 ) -> tuple[int, int]:
     """(why it ended, moves made)."""
-    level, most, is_second_order = how
-    if is_bound:
-        why, moves, _, _ = pair_epoch(
-            own, crew.cache, source, level, most, is_second_order
-        )
-    else:
+    source = no_source()
+    if singly is not None:
         why, moves, _, _ = coordinate_epoch(
             own, crew.cache, source, level, most, is_second_order
         )
+        return why, moves
+    why, moves, _, _ = pair_epoch(own, crew.cache, source, level, most, is_second_order)
     return why, moves
 
 
@@ -229,16 +234,9 @@ def _let_go(work: Work, crew: Crew) -> None:
             kept[n_kept] = k
             n_kept += 1
     compact(crew.cache.rows, kept)
-    members[:n_kept] = members[kept]
+    for k in range(n_kept):
+        members[k] = members[kept[k]]
     crew.n[0] = n_kept
-
-
-@jit
-def _take_in(work: Work, crew: Crew, lowest: float, highest: float) -> None:
-    """Those that violate most, half of them on either side."""
-    n_new = crew.n_new[0] // 2
-    _join(work.grad + work.rise, crew, highest, n_new)
-    _join(-work.grad - work.fall, crew, -lowest, n_new)
 
 
 @jit
@@ -254,29 +252,39 @@ def _join_free(work: Work, crew: Crew) -> None:
             size += 1
     if size + crew.n_new[0] > len(crew.cache.rows) < len(work.beta):
         size = 0
-    crew.is_member[crew.members[:size]] = True
+    for k in range(size):
+        crew.is_member[crew.members[k]] = True
     crew.n[0] = size
 
 
 @jit
-def _join(slope: FloatVector, crew: Crew, limit: float, n_new: int) -> None:
-    """The lowest slopes below a limit become members; ties, from all over the place."""
-    outside = np.empty(len(slope))
-    n_outside = 0
-    for k in range(len(slope)):
-        if slope[k] < limit and not crew.is_member[k]:
-            outside[n_outside] = slope[k]
+def _join(
+    grad: FloatVector, mask: FloatVector, sign: float, crew: Crew, limit: float
+) -> None:
+    """The lowest slopes below a limit become members, as many as one side may bring.
+
+    A slope is that of going up, or with sign -1 that of coming from below. Of equal
+    ones at the end, some from all over the place.
+    """
+    n_new, outside, n_outside = crew.n_new[0] // 2, np.empty(len(grad)), 0
+    for k in range(len(grad)):
+        slope = sign * (grad[k] + mask[k])
+        if slope < limit and not crew.is_member[k]:
+            outside[n_outside] = slope
             n_outside += 1
     last, n_below, n_ties = limit, n_outside, 0
     if n_outside > n_new:
-        last = np.partition(outside[:n_outside], n_new - 1)[n_new - 1]
-        n_below = int(np.count_nonzero(outside[:n_outside] < last))
-        n_ties = int(np.count_nonzero(outside[:n_outside] == last))
+        last = kth_smallest(outside, n_outside, n_new - 1)
+        n_below = 0
+        for k in range(n_outside):
+            n_below += outside[k] < last
+            n_ties += outside[k] == last
     size, tie, n_more = crew.n[0], 0, n_new - n_below
-    for k in range(len(slope)):
-        if crew.is_member[k] or slope[k] > last or slope[k] >= limit:
+    for k in range(len(grad)):
+        slope = sign * (grad[k] + mask[k])
+        if crew.is_member[k] or slope > last or slope >= limit:
             continue
-        if slope[k] == last:
+        if slope == last:
             tie += 1
             if (tie - 1) * n_more // n_ties == tie * n_more // n_ties:
                 continue
@@ -288,18 +296,47 @@ def _join(slope: FloatVector, crew: Crew, limit: float, n_new: int) -> None:
 
 
 @jit
-def _extend(crew: Crew, first: int, values: Values) -> None:
+def kth_smallest(values: FloatVector, n: int, k: int) -> float:
+    """The value that k of the first n are not above; these change places (Hoare)."""
+    first, last = 0, n - 1
+    while first < last:
+        pivot, i, j = values[(first + last) // 2], first, last
+        while i <= j:
+            while values[i] < pivot:
+                i += 1
+            while pivot < values[j]:
+                j -= 1
+            if i <= j:
+                values[i], values[j] = values[j], values[i]
+                i += 1
+                j -= 1
+        if k <= j:
+            last = j
+        elif k >= i:
+            first = i
+        else:
+            break
+    return values[k]
+
+
+@jit
+def _extend(crew: Crew, first: int, held: Held | None, panels: Panels | None) -> None:
     """The kernel between new members and all, as rows and as columns of the square."""
     n, square = crew.n[0], crew.cache.rows
     if n == first:
         return
     crew.n_computed[0] += n - first
-    if len(values.held.at):
+    if held is not None:
         new_rows = square[first:n]
-        take_block(values.held, crew.members[first:n], crew.members[:n], new_rows)
+        take_block(held.part, crew.members[first:n], crew.members[:n], new_rows)
         copy_turned(new_rows, (0, n - first), (0, first), square, (0, first))
-        return
-    panels, twice = (values.panels, values.exponents), values.twice
+    if panels is not None:
+        _extend_by_panels(crew, first, panels)
+
+
+@jit
+def _extend_by_panels(crew: Crew, first: int, panels: Panels) -> None:
+    n, square = crew.n[0], crew.cache.rows
     new = _packed(panels, crew.members[first:n], STRIP)
     all_members = _packed(panels, crew.members[:n], PANEL)
     room = np.empty((STRIP, PANEL), dtype=np.float32)
@@ -309,53 +346,54 @@ def _extend(crew: Crew, first: int, values: Values) -> None:
         for s in range(len(new[0])):
             top = first + s * STRIP
             height = min(STRIP, n - top)
-            meet_and_store(new, all_members, (s, p), twice, room, (0, 0))
+            meet_and_store(new, all_members, (s, p), panels.twice, room, (0, 0))
             copy_part(room, (height, width), square, (top, left))
             columns = 0, min(width, first - left)
             copy_turned(room, (0, height), columns, square, (left, top))
 
 
 @jit
-def _packed(panels: Side, index: IntVector, width: int) -> Side:
+def _packed(panels: Panels, index: IntVector, width: int) -> Side:
     n_blocks = -(-len(index) // width)
-    values = np.zeros((n_blocks, panels[0].shape[1], width), dtype=np.float32)
-    repack(panels[0], index, values)
+    values = np.zeros((n_blocks, panels.panels.shape[1], width), dtype=np.float32)
+    repack(panels.panels, index, values)
     exponents = np.zeros(n_blocks * width, dtype=np.float32)
     for k in range(len(index)):
-        exponents[k] = panels[1][index[k]]
+        exponents[k] = panels.exponents[index[k]]
     return values, exponents
 
 
 @jit
-def _spread(work: Work, own: Work, crew: Crew, values: Values) -> None:
+def _spread(
+    work: Work, own: Work, crew: Crew, held: Held | None, panels: Panels | None
+) -> None:
     """Tell everybody what the members did."""
-    members = crew.members[: crew.n[0]]
+    n_members = crew.n[0]
     beta, rise, fall = work.beta, work.rise, work.fall
-    moved = np.empty(len(members), dtype=np.intp)
-    change = np.zeros(len(members) + STRIP)
+    moved = np.empty(n_members, dtype=np.intp)
+    change = np.zeros(n_members + STRIP)  # whole strips, the last filled up with zeros
     n_moved = 0
-    for k in range(len(members)):
-        i = members[k]
+    for k in range(n_members):
+        i = crew.members[k]
         if own.beta[k] != beta[i]:
             moved[n_moved], change[n_moved] = i, own.beta[k] - beta[i]
             beta[i], rise[i], fall[i] = own.beta[k], own.rise[k], own.fall[k]
             n_moved += 1
     crew.n_computed[0] += n_moved
-    _add_sum(values, moved[:n_moved], change, work.grad)
+    if held is not None:
+        add_part(held.part, moved[:n_moved], change, work.grad)
+    if panels is not None:
+        _add_by_panels(panels, moved[:n_moved], change, work.grad)
 
 
 @jit
-def _add_sum(
-    values: Values, rows: IntVector, weight: FloatVector, out: FloatVector
+def _add_by_panels(
+    panels: Panels, rows: IntVector, change: FloatVector, grad: FloatVector
 ) -> None:
-    """out += the weighted sum of rows of K; `weight` is longer by a strip, of zeros."""
-    if len(values.held.at):
-        add_part(values.held, rows, weight, out)
-        return
-    panels = values.panels, values.exponents
     strips = _packed(panels, rows, STRIP)
-    total = np.zeros(len(values.exponents))
-    spans = (0, len(strips[0])), (0, len(panels[0]))
-    add_values(strips, panels, values.twice, weight, total, spans)
-    for k in range(len(out)):
-        out[k] += total[k]
+    total = np.zeros(len(panels.exponents))
+    spans = (0, len(strips[0])), (0, len(panels.panels))
+    sides = panels.panels, panels.exponents
+    add_values(strips, sides, panels.twice, change, total, spans)
+    for k in range(len(grad)):
+        grad[k] += total[k]

@@ -17,7 +17,7 @@ from maxmargin.kernels.cache import (
     make_cache,
 )
 from maxmargin.kernels.gram import Gram, MatrixGram, gram_block
-from maxmargin.kernels.source import keep_samples, no_source
+from maxmargin.kernels.source import RowSource, keep_samples, no_source
 from maxmargin.solvers.work import Work
 from maxmargin.solvers.working_set import bounds
 from maxmargin.typing import IntVector, KernelMatrix
@@ -38,16 +38,16 @@ class RowsAtHand:
         self._row = row
         n_values = len(row) * gram.n * DOUBLE_BYTES
         self.is_whole = isinstance(gram, MatrixGram) and n_values <= n_bytes
-        if isinstance(gram, MatrixGram) and self.is_whole:
-            self.cache, self.source = self._everything(gram.K), no_source()
-        else:
-            self.cache, self.source = self._empty(np.float32), gram.source(row)
+        self.cache, self.source = self._empty(np.float32), self._source()
 
     def _everything(self, K: KernelMatrix) -> RowCache:
         """All rows at once, so that nothing is ever fetched."""
         if not np.array_equal(self._row, np.arange(self.gram.n)):
             K = K[:, self._row]
         return hold_all(np.require(K, np.float64, ["C", "W"]))
+
+    def _source(self) -> RowSource:
+        return no_source() if self.is_whole else self.gram.source(self._row)
 
     @property
     def n_hits(self) -> int:
@@ -68,10 +68,13 @@ class RowsAtHand:
         self.n_uses_before += int(self.cache.clock[0])
         self.n_misses_before += int(self.cache.n_misses[0])
         self._row = row
-        self.cache, self.source = self._empty(dtype), self.gram.source(row)
+        self.cache, self.source = self._empty(dtype), self._source()
 
     def keep(self, keep: IntVector) -> None:
         """Forget the columns of variables shrunk away."""
+        if self.is_whole:
+            self.restart(self._row[keep], np.float64)
+            return
         self._row = self._row[keep]
         self._set_columns()
         self.cache = keep_columns(self.cache, keep)
@@ -98,6 +101,9 @@ class RowsAtHand:
         self.cache.rows[slots] = values
 
     def _empty(self, dtype: DTypeLike) -> RowCache:
+        """No row yet, or all of them where the kernel is a matrix."""
+        if isinstance(self.gram, MatrixGram) and self.is_whole:
+            return self._everything(self.gram.K)
         self._set_columns()
         return make_cache(self.gram.n, len(self._row), dtype, self.n_bytes)
 

@@ -6,7 +6,7 @@ little larger begin like this, too, with less ambition: what few moves do not so
 on elsewhere, from where they ended.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -73,8 +73,8 @@ def is_tiny(problem: DualProblem, options: Options) -> bool:
     """
     is_plain = options.callback is None and options.time_limit is None
     is_plain = is_plain and options.max_iter < 0 and options.polish
-    is_small = len(problem.linear) < MOST and problem.n_groups <= 1
-    return is_plain and is_small and bool(problem.linear.any())
+    is_one_class = problem.n_groups == 1 and not problem.linear.any()
+    return is_plain and len(problem.linear) < MOST and not is_one_class
 
 
 def _is_at_hand(gram: Gram, options: Options) -> bool:
@@ -94,6 +94,24 @@ def solve_tiny(problem: DualProblem, gram: Gram, options: Options) -> Ending | N
     n = len(problem.linear)
     if not is_tiny(problem, options) or (n >= FEW and not _is_at_hand(gram, options)):
         return None
+    if problem.n_groups > 1:
+        return _solve_groups(problem, gram, options)
+    return _solve(problem, gram, options)
+
+
+def _solve_groups(problem: DualProblem, gram: Gram, options: Options) -> Ending:
+    """The same where variables have to be sorted by group first."""
+    order = np.argsort(problem.group, kind="stable")
+    parts: list[Any] = [part[order] for part in problem]
+    ending = _solve(DualProblem(*parts), gram, options)
+    beta, grad = np.empty_like(ending.beta), np.empty_like(ending.grad)
+    beta[order], grad[order] = ending.beta, ending.grad
+    return ending._replace(beta=beta, grad=grad)
+
+
+def _solve(problem: DualProblem, gram: Gram, options: Options) -> Ending:
+    """A problem whose variables are sorted by group."""
+    n = len(problem.linear)
     source = gram.source(problem.row)
     if len(source.columns) > MOST_FEATURES:
         source = no_source()
@@ -190,12 +208,13 @@ def _end(
 
 @jit
 def _work_on(problem: DualProblem, grad: FloatVector, diagonal: FloatVector) -> Work:
-    """All variables of a problem with one group, or none, in their own order."""
-    n = len(grad)
-    start, own = np.zeros(2, dtype=np.intp), np.empty(n)
-    start[1] = n
+    """All variables of a problem, which are sorted by group."""
+    n, group = len(grad), problem.group
+    own = np.empty(n)
+    start = np.zeros(max(group[n - 1], 0) + 2, dtype=np.intp)
     for k in range(n):
         own[k] = diagonal[problem.row[k]]
+        start[max(group[k], 0) + 1] = k + 1
     work = Work(
         problem.start.copy(),
         grad,
@@ -216,9 +235,14 @@ def _work_on(problem: DualProblem, grad: FloatVector, diagonal: FloatVector) -> 
 
 @jit
 def _gradient(problem: DualProblem, beta: FloatVector, cache: RowCache) -> FloatVector:
-    """K @ beta + linear, from rows that are all there."""
-    grad = problem.linear.copy()
+    """K @ beta + linear, from rows that are all there.
+
+    Variables of one row are added first: in nu-SVR they may be large, and cancel.
+    """
+    grad, weight = problem.linear.copy(), np.zeros(len(cache.slot))
     for k in range(len(beta)):
-        if beta[k] != 0.0:
-            add_row(grad, cache.rows[cache.slot[problem.row[k]]], beta[k])
+        weight[problem.row[k]] += beta[k]
+    for row in range(len(weight)):
+        if weight[row] != 0.0:
+            add_row(grad, cache.rows[cache.slot[row]], weight[row])
     return grad

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from maxmargin._jit import jit
-from maxmargin.problems.dual import DualProblem
+from maxmargin.problems.dual import DualProblem, count_groups
 from maxmargin.typing import FloatVector, IntVector
 
 
@@ -40,45 +40,54 @@ def gather_work(
     diagonal: FloatVector,
 ) -> Work:
     """Copy what belongs to the active variables, masks computed afresh."""
-    n_groups = max(problem.group.max() + 1, 1)
-    group = np.maximum(problem.group[active], 0)
-    row = problem.row[active]
-    work = Work(
-        beta[active],
-        grad[active],
-        np.empty(len(active)),
-        np.empty(len(active)),
-        problem.lower[active],
-        problem.upper[active],
-        problem.kink[active],
-        diagonal[row],
-        row,
-        np.searchsorted(group, np.arange(n_groups + 1)),
-        np.zeros(1),
-        curvature_floor(diagonal),
-    )
-    set_masks(work, 0, len(active))
+    n = len(active)
+    start = np.zeros(max(count_groups(problem.group), 1) + 1, dtype=np.intp)
+    work = _empty_work(n, start, curvature_floor(diagonal))
+    for k in range(n):
+        i = active[k]
+        work.beta[k], work.grad[k] = beta[i], grad[i]
+        work.lower[k], work.upper[k] = problem.lower[i], problem.upper[i]
+        work.kink[k] = problem.kink[i]
+        work.row[k] = problem.row[i]
+        work.diagonal[k] = diagonal[problem.row[i]]
+        start[max(problem.group[i], 0) + 1] += 1
+    for g in range(1, len(start)):
+        start[g] += start[g - 1]
+    set_masks(work, 0, n)
     return work
+
+
+@jit
+def _empty_work(n: int, start: IntVector, min_curvature: float) -> Work:
+    """Room for n variables."""
+    return Work(
+        np.empty(n),
+        np.empty(n),
+        np.empty(n),
+        np.empty(n),
+        np.empty(n),
+        np.empty(n),
+        np.empty(n),
+        np.empty(n),
+        np.empty(n, dtype=np.intp),
+        start,
+        np.zeros(1),
+        min_curvature,
+    )
 
 
 @jit
 def part_of(work: Work, members: IntVector) -> Work:
     """Some of these variables, by themselves: row k is that of member k."""
-    n = len(members)
-    part = Work(
-        work.beta[members],
-        work.grad[members],
-        np.empty(n),
-        np.empty(n),
-        work.lower[members],
-        work.upper[members],
-        work.kink[members],
-        work.diagonal[members],
-        np.arange(n),
-        np.array([0, n]),
-        np.zeros(1),
-        work.min_curvature,
-    )
+    n, start = len(members), np.zeros(2, dtype=np.intp)
+    start[1] = n
+    part = _empty_work(n, start, work.min_curvature)
+    for k in range(n):
+        i = members[k]
+        part.beta[k], part.grad[k] = work.beta[i], work.grad[i]
+        part.lower[k], part.upper[k] = work.lower[i], work.upper[i]
+        part.kink[k], part.diagonal[k] = work.kink[i], work.diagonal[i]
+        part.row[k] = k
     set_masks(part, 0, n)
     return part
 
