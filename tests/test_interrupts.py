@@ -59,7 +59,7 @@ import numpy as np
 from maxmargin import SVC, SVCCV
 
 rng = np.random.default_rng(0)
-X, y = rng.normal(size=(2500, 10)), rng.integers(0, 4, 2500)
+X, y = rng.normal(size=(6000, 10)), rng.integers(0, 4, 6000)
 machine = eval(sys.argv[1])
 machine.fit(X[:400], y[:400])
 before = dict(vars(machine))
@@ -191,7 +191,7 @@ def test_an_interrupted_compiled_call_returns_its_result() -> None:
 
 @needs_kill
 @pytest.mark.parametrize(
-    "machine", ["SVC(C=100.0)", "SVCCV(Cs=[1, 99], gammas=[0.1], cv=3)"]
+    "machine", ["SVC(C=1e5)", "SVCCV(Cs=[1, 99], gammas=[0.1], cv=3)"]
 )
 @pytest.mark.parametrize("seconds", ["0.02", "0.3"])
 def test_an_interrupted_fit_leaves_the_machine_as_it_was(

@@ -362,8 +362,8 @@ class Growth:
         group = sure.group
         is_wanted = right - error <= sure.lowest[group]
         is_wanted |= left + error >= sure.highest[group]
-        support = np.flatnonzero(self.beta)
-        every = 1 if self._is_objective_cheap() else len(support) // SAMPLED + 1
+        support, is_cheap = np.flatnonzero(self.beta), self._is_objective_cheap()
+        every = 1 if is_cheap else len(support) // SAMPLED + 1
         is_wanted[support[::every]] = True
         if np.count_nonzero(is_wanted) > EXACT_SHARE * len(grad):
             return self._compute_all()
@@ -372,9 +372,10 @@ class Growth:
         terms = np.flatnonzero(weight)
         exact = self.gram.sums(terms, weight[terms], rows)
         off, self.image[rows] = exact - self.image[rows], exact
-        objective = dual_objective(self.problem, self.beta, self.grad)
-        if is_blurred(objective, weight, rows, off):
-            return self._compute_all()
+        if not is_cheap:  # else slopes of all support vectors are exact now
+            objective = dual_objective(self.problem, self.beta, self.grad)
+            if is_blurred(objective, weight, rows, off):
+                return self._compute_all()
         return kkt_violation(self.problem, self.beta, self.grad)
 
     def _errors(self) -> FloatVector:

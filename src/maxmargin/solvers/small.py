@@ -31,7 +31,7 @@ from maxmargin.typing import FloatMatrix, FloatVector
 
 MOST = 800  # variables: beyond, a working set that grows needs fewer values of K
 MOST_FEATURES = 16  # beyond, all of K by BLAS costs less than the rows needed
-FEW = 300  # variables: below, the last digits cost little
+FEW = 300  # samples: below, the last digits cost little
 SHARP = 1e-10  # violation there, relative to the slopes at the start
 CLOSE = 0.7  # of tol: violation elsewhere
 MOVES, FEWER_MOVES = 30, 4  # per variable: who needs more, needs more than moves
@@ -91,8 +91,8 @@ def solve_tiny(problem: DualProblem, gram: Gram, options: Options) -> Ending | N
 
     None where this is no way to begin.
     """
-    n = len(problem.linear)
-    if not is_tiny(problem, options) or (n >= FEW and not _is_at_hand(gram, options)):
+    is_large = gram.n >= FEW and not _is_at_hand(gram, options)
+    if not is_tiny(problem, options) or is_large:
         return None
     if problem.n_groups > 1:
         return _solve_groups(problem, gram, options)
@@ -172,7 +172,7 @@ def _begin(
         if start[k] != 0.0 and cache.slot[problem.row[k]] == NOBODY:
             compute_missing(cache, source, problem.row[k], k)
     work = _work_on(problem, _gradient(problem, start, cache), diagonal)
-    if n >= FEW:
+    if len(diagonal) >= FEW:
         return cache, work, CLOSE * tol, FEWER_MOVES * n
     steepest = 1.0
     for k in range(n):
