@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from maxmargin._jit import jit, jit_fast
+from maxmargin._jit import jit, jit_fast, larger
 from maxmargin.typing import BoolVector, FloatVector, IntVector
 
 NO_GROUP = -1  # a variable that no equality binds: machines without intercept
@@ -81,15 +81,32 @@ def kkt_violation(problem: DualProblem, beta: FloatVector, grad: FloatVector) ->
 @jit
 def is_feasible(problem: DualProblem, beta: FloatVector) -> bool:
     """Whether beta is in its box, and group sums are what they were, up to rounding."""
-    lower, upper = problem.lower, problem.upper
-    for k in range(len(beta)):
-        if not lower[k] <= beta[k] <= upper[k]:  # and NaN is nowhere
-            return False
+    if count_outside(beta, problem.lower, problem.upper):
+        return False
     residual, size = sum_residuals(problem, beta)
     worst = 0.0
     for g in range(len(residual)):
         worst = max(worst, abs(residual[g]) - SUM_ROUNDING * size[g])
     return worst <= 0.0
+
+
+@jit_fast
+def count_outside(beta: FloatVector, lower: FloatVector, upper: FloatVector) -> int:
+    """How many variables are not in their box; NaN is nowhere."""
+    n_outside = 0
+    for k in range(beta.size):
+        n_outside += not lower[k] <= beta[k] <= upper[k]
+    return n_outside
+
+
+@jit_fast
+def _residual_of(beta: FloatVector, start: FloatVector) -> tuple[float, float]:
+    """The sum of beta - start, and of whichever of |beta| and |start| is larger."""
+    residual, size = 0.0, 0.0
+    for k in range(beta.size):
+        residual += beta[k] - start[k]
+        size += larger(abs(beta[k]), abs(start[k]))
+    return residual, size
 
 
 @jit
@@ -113,6 +130,9 @@ def sum_residuals(
     n_groups = count_groups(group)
     residual, size = np.zeros(n_groups), np.zeros(n_groups)
     if n_groups == 0:
+        return residual, size
+    if n_groups == 1:
+        residual[0], size[0] = _residual_of(beta, start)
         return residual, size
     for k in range(len(beta)):
         residual[group[k]] += beta[k] - start[k]

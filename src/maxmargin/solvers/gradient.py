@@ -27,6 +27,7 @@ from maxmargin.typing import FloatVector, IntVector
 
 EPSILON = float(np.finfo(np.float64).eps)
 BLURRED = 5e-7  # of the objective: float32 may leave less
+CERTAIN = 3.0  # standard errors, by which a mean differs from zero
 VISIBLE = 0.01  # of tol: rounding that a running sum may have gathered
 
 
@@ -139,15 +140,20 @@ def weight_of(problem: DualProblem, beta: FloatVector, n: int) -> FloatVector:
 def is_blurred(
     objective: float, weight: FloatVector, rows: IntVector, error: FloatVector
 ) -> bool:
-    """Whether rounding shows in an objective, if slopes are as wrong as in these rows.
+    """Whether rounding shows in an objective, where only these rows are exact.
 
-    `weight` is beta summed per Gram row, `error` by how much K @ beta was off there.
+    `weight` is beta summed per Gram row, `error` by how much K @ beta was off in the
+    rows before, as it still is elsewhere. Errors of either sign add up as the root of
+    their number; what their mean is beyond doubt, with all of them.
     """
-    sampled = float(np.abs(weight[rows]).sum())
-    if sampled == 0.0:
+    terms = (weight[rows] * error)[weight[rows] != 0.0]
+    n_left = int(np.count_nonzero(weight)) - len(terms)
+    if n_left == 0 or len(terms) < 2:
         return False
-    off = abs(float(weight[rows] @ error)) * float(np.abs(weight).sum()) / sampled
-    return off > BLURRED * abs(objective)
+    spread = float(terms.std())
+    doubt = CERTAIN * spread / np.sqrt(len(terms))
+    biased = max(abs(float(terms.mean())) - doubt, 0.0) * n_left
+    return max(biased, spread * np.sqrt(n_left)) > BLURRED * abs(objective)
 
 
 def check_finite(values: FloatVector) -> None:

@@ -72,7 +72,7 @@ MOST_SETTLES = 4  # float64 corrections, after which float32 is not enough
 MOST_DRIFTS = 8  # of slopes that had to be computed afresh midway, likewise
 EXPONENTIAL = 20  # what it costs, in products
 CHEAP = 1e7  # products: a millisecond
-SAMPLED = 64  # support vectors that show whether float32 blurs the objective
+SAMPLED = 16  # support vectors that show whether float32 blurs the objective
 EXACT_SHARE = 0.5  # of the variables in doubt: then all of them are computed afresh
 
 
@@ -362,8 +362,8 @@ class Growth:
         group = sure.group
         is_wanted = right - error <= sure.lowest[group]
         is_wanted |= left + error >= sure.highest[group]
-        support, is_cheap = np.flatnonzero(self.beta), self._is_objective_cheap()
-        every = 1 if is_cheap else len(support) // SAMPLED + 1
+        support = np.flatnonzero(self.beta)
+        every = 1 if self._is_objective_cheap() else len(support) // SAMPLED + 1
         is_wanted[support[::every]] = True
         if np.count_nonzero(is_wanted) > EXACT_SHARE * len(grad):
             return self._compute_all()
@@ -372,10 +372,9 @@ class Growth:
         terms = np.flatnonzero(weight)
         exact = self.gram.sums(terms, weight[terms], rows)
         off, self.image[rows] = exact - self.image[rows], exact
-        if not is_cheap:  # else slopes of all support vectors are exact now
-            objective = dual_objective(self.problem, self.beta, self.grad)
-            if is_blurred(objective, weight, rows, off):
-                return self._compute_all()
+        objective = dual_objective(self.problem, self.beta, self.grad)
+        if is_blurred(objective, weight, rows, off):
+            return self._compute_all()
         return kkt_violation(self.problem, self.beta, self.grad)
 
     def _errors(self) -> FloatVector:
