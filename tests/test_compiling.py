@@ -148,3 +148,35 @@ def _of(name: str) -> Any:
 @pytest.mark.parametrize("layout", ["dense", "sparse"])
 def test_a_kind_of_fit_is_fitted(layout: str) -> None:
     fit_kind(Kind("NuSVC", {"kernel": "poly"}, 60, layout))
+
+
+# ---------------------------------------------------------- how much a first fit compiles
+COUNT = """
+import os, sys
+os.environ["NUMBA_CACHE_DIR"] = sys.argv[1]
+from numba.core import event
+from sklearn.datasets import load_iris
+from maxmargin import SVC
+
+class Count(event.Listener):
+    n = 0
+    def on_start(self, event): self.n += 1
+    def on_end(self, event): pass
+
+counted = Count()
+event.register("numba:compile", counted)
+SVC().fit(*load_iris(return_X_y=True))
+print(counted.n)
+"""
+MOST_COMPILED = 75  # functions, those of Numba included: 69 when this was written
+
+
+def test_a_small_fit_compiles_few_functions(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", COUNT, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert 0 < int(done.stdout) <= MOST_COMPILED
