@@ -150,7 +150,7 @@ def test_a_kind_of_fit_is_fitted(layout: str) -> None:
     fit_kind(Kind("NuSVC", {"kernel": "poly"}, 60, layout))
 
 
-# ---------------------------------------------------------- how much a first fit compiles
+# -------------------------------------------------------- how much a first fit compiles
 COUNT = """
 import os, sys
 os.environ["NUMBA_CACHE_DIR"] = sys.argv[1]
