@@ -13,6 +13,7 @@ from datasets import load
 from maxmargin.interop.c_rand import PROCESS
 
 IS_GLIBC = platform.libc_ver()[0] == "glibc"
+TRIES = 5
 NUMBER = r"-?\d+\.?\d*(?:e[+-]?\d+)?|-?nan"
 
 
@@ -21,6 +22,21 @@ def begin_again():
     PROCESS.srand(1)
     if IS_GLIBC:
         ctypes.CDLL(None).srand(1)
+
+
+def undisturbed(run):
+    """What a peer returns that draws the numbers ours have drawn since `begin_again`.
+
+    Other libraries draw from C's generator too, on threads of their own. Where its next
+    number is not ours, one of them did, and the peer is run again.
+    """
+    ahead = PROCESS.rand()
+    for _ in range(TRIES):
+        begin_again()
+        found = run()
+        if not IS_GLIBC or ctypes.CDLL(None).rand() == ahead:
+            break
+    return found
 
 
 def flush_c():

@@ -21,6 +21,7 @@ from peer_lines import (
     flush_c,
     lines_of,
     three_classes,
+    undisturbed,
 )
 from readme_examples import LINEAR_EXAMPLES, write_heart
 
@@ -60,10 +61,13 @@ def test_readme_example_gives_the_same(example, tmp_path, capfd):
     begin_again()
     mine = example(ours, path)
     said = lines_of(capfd.readouterr().out)
-    begin_again()
-    yours = example(theirs, path)
-    flush_c()
-    heard = lines_of(capfd.readouterr().out)
+
+    def peer():
+        found = example(theirs, path)
+        flush_c()
+        return found, lines_of(capfd.readouterr().out)
+
+    yours, heard = undisturbed(peer)
 
     assert_alike(mine, yours, 1e-4)
     if "methods" not in example.__name__:  # which trains a one-class machine
@@ -77,8 +81,7 @@ def test_all_readme_examples_in_one_process_draw_the_same_numbers(tmp_path, capf
 
     begin_again()
     mine = [example(ours, path) for example in drawing]
-    begin_again()
-    yours = [example(theirs, path) for example in drawing]
+    yours = undisturbed(lambda: [example(theirs, path) for example in drawing])
 
     assert_alike(mine, yours, 1e-6)
 
@@ -185,8 +188,7 @@ def test_cross_validation_gives_their_figure(solver):
 
     begin_again()
     mine = ours.train(y, X, options)
-    begin_again()
-    yours = theirs.train(y, X, options)
+    yours = undisturbed(lambda: theirs.train(y, X, options))
 
     assert mine == pytest.approx(yours, rel=1e-3 if solver in REGRESSIONS else 1e-12)
 
@@ -202,10 +204,13 @@ def test_search_walks_the_same_path(options, capfd):
     begin_again()
     mine = ours.train(y, X, options)
     said = lines_of(capfd.readouterr().out)
-    begin_again()
-    yours = theirs.train(y, X, options)
-    flush_c()
-    heard = lines_of(capfd.readouterr().out)
+
+    def peer():
+        found = theirs.train(y, X, options)
+        flush_c()
+        return found, lines_of(capfd.readouterr().out)
+
+    yours, heard = undisturbed(peer)
 
     assert mine == pytest.approx(yours, rel=1e-4)
     if name == "heart":

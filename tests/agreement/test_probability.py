@@ -8,7 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 from datasets import load, many
-from peer_lines import IS_GLIBC, assert_lines_alike, begin_again, flush_c, lines_of
+from peer_lines import (
+    IS_GLIBC,
+    assert_lines_alike,
+    begin_again,
+    flush_c,
+    lines_of,
+    undisturbed,
+)
 from scipy import sparse as sp
 
 import maxmargin.svmutil as ours
@@ -43,8 +50,7 @@ def both(name: str, options: str) -> tuple[Any, Any, Any, Any]:
     X, y = samples(name)
     begin_again()
     mine = ours.svm_train(y, X, f"{options} -b 1 -e 1e-6 -q")
-    begin_again()
-    yours = theirs.svm_train(y, X, f"{options} -b 1 -e 1e-6 -q")
+    yours = undisturbed(lambda: theirs.svm_train(y, X, f"{options} -b 1 -e 1e-6 -q"))
     return mine, yours, X, y
 
 
@@ -97,10 +103,13 @@ def test_what_is_printed(options: str, capfd: pytest.CaptureFixture[str]) -> Non
     begin_again()
     first = ours.svm_train(y, X, f"{options} -e 1e-6")
     said = capfd.readouterr().out
-    begin_again()
-    second = theirs.svm_train(y, X, f"{options} -e 1e-6")
-    flush_c()
-    heard = capfd.readouterr().out
+
+    def peer() -> tuple[Any, str]:
+        found = theirs.svm_train(y, X, f"{options} -e 1e-6")
+        flush_c()
+        return found, capfd.readouterr().out
+
+    second, heard = undisturbed(peer)
 
     if "-v" in options:
         assert first == pytest.approx(second, rel=1e-4)
