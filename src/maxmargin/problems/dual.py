@@ -7,7 +7,7 @@ The box carries the label, the group carries the equality, and the kink carries 
 tube of regression, so that no solver ever asks which machine it is solving.
 """
 
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -43,6 +43,11 @@ class DualProblem(NamedTuple):
     def starting_at(self, beta: FloatVector) -> "DualProblem":
         """The same problem from another point; its group sums stay what they are."""
         return self._replace(start=restored(self, beta))
+
+    def reordered(self, order: IntVector) -> "DualProblem":
+        """The same problem with its variables in another order."""
+        parts: list[Any] = [part[order] for part in self]
+        return DualProblem(*parts)
 
 
 def slopes(

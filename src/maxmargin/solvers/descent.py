@@ -8,7 +8,6 @@ Lin 2005; Joachims 1998 for shrinking.)
 
 import time
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -78,14 +77,9 @@ def solve_smo(
     order = np.argsort(problem.group, kind="stable")
     if pace is None:
         pace = Pace(options, len(order))
-    descent = _Descent(_reorder(problem, order), gram, options, pace)
+    descent = _Descent(problem.reordered(order), gram, options, pace)
     status = descent.run()
     return descent.solution(status, order)
-
-
-def _reorder(problem: DualProblem, order: IntVector) -> DualProblem:
-    parts: list[Any] = [part[order] for part in problem]
-    return DualProblem(*parts)
 
 
 class _Descent:

@@ -218,8 +218,8 @@ class Growth:
         return front.violation > tol and self._is_drifting()
 
     def _reached(self, violation: float, status: Status | None) -> Reached:
-        n_hits, n_computed = self.arena.n_hits, self.arena.n_computed
-        return Reached(self.beta, self.grad, violation, status, n_hits, n_computed)
+        counts = self.arena.n_hits, self.arena.n_computed
+        return Reached(self.beta, self.grad, violation, status, *counts)
 
     # A round.
 

@@ -6,7 +6,7 @@ little larger begin like this, too, with less ambition: what few moves do not so
 on elsewhere, from where they ended.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -102,8 +102,7 @@ def solve_tiny(problem: DualProblem, gram: Gram, options: Options) -> Ending | N
 def _solve_groups(problem: DualProblem, gram: Gram, options: Options) -> Ending:
     """The same where variables have to be sorted by group first."""
     order = np.argsort(problem.group, kind="stable")
-    parts: list[Any] = [part[order] for part in problem]
-    ending = _solve(DualProblem(*parts), gram, options)
+    ending = _solve(problem.reordered(order), gram, options)
     beta, grad = np.empty_like(ending.beta), np.empty_like(ending.grad)
     beta[order], grad[order] = ending.beta, ending.grad
     return ending._replace(beta=beta, grad=grad)
