@@ -14,6 +14,7 @@ from sklearn.metrics.pairwise import pairwise_kernels
 
 from benchmarks.fitted import judge
 from benchmarks.random_problems.problems import Problem
+from benchmarks.random_problems.worker import TOL
 
 SHAPE = ("gamma", "degree", "coef0")
 
@@ -35,7 +36,7 @@ def kernel_matrix(problem: Problem) -> np.ndarray:
 def worth_of(problem: Problem, K: np.ndarray, attributes: dict[str, Any]) -> Worth:
     """Of any library's answer, in scikit-learn's layout."""
     kind = type(problem.machine, (SimpleNamespace,), {})
-    told = problem.parameters | attributes | {"kernel": "precomputed"}
+    told = problem.parameters | attributes | {"kernel": "precomputed", "tol": TOL}
     if problem.n_classes:
         told.setdefault("classes_", np.unique(problem.y))
         told["class_weight_"] = np.ones(problem.n_classes)
