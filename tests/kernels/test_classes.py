@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import naive
@@ -28,6 +29,7 @@ from maxmargin.kernels.pair_panels import PairPanels
 from maxmargin.kernels.panel_rows import PanelRows
 from maxmargin.models.multiclass import in_pair, share_between_pairs
 from maxmargin.solvers import Options
+from maxmargin.solvers.tuning import TUNING
 
 Floats = npt.NDArray[np.float64]
 
@@ -153,15 +155,17 @@ def test_memory_for_sharing_is_taken_from_the_pairs(
 ) -> None:
     monkeypatch.setattr("maxmargin.models.multiclass.MANY", 10)
     monkeypatch.setattr("maxmargin.models.multiclass.count_cores", lambda: 2)
-    monkeypatch.setattr("maxmargin.kernels.classes.FEW", 0)
     gram, members, _ = draw("wide")
     code = np.empty(gram.n, dtype=np.intp)
     for c, own in enumerate(members):
         code[own] = c
-    labels, options = encode_labels(code), Options(cache_bytes=64 << 20)
+    labels, tuning = encode_labels(code), TUNING._replace(max_shared_samples=0)
+    options = Options(cache_bytes=64 << 20, tuning=tuning)
 
     grams, given = share_between_pairs(gram, labels, options)
-    tight, as_before = share_between_pairs(gram, labels, Options(cache_bytes=1 << 18))
+    tight, as_before = share_between_pairs(
+        gram, labels, replace(options, cache_bytes=1 << 18)
+    )
 
     assert grams.n_bytes > 0
     assert given.cache_bytes == options.cache_bytes - grams.n_bytes // 2

@@ -19,8 +19,8 @@ from maxmargin.kernels.gram import Gram, MatrixGram, VectorGram, gram_block
 from maxmargin.models import sharpness
 from maxmargin.models.calibration import CalibratedPair, calibrate_pair
 from maxmargin.models.held_out import Solved, stratified_folds
-from maxmargin.models.machine import Machine, fit_decision
-from maxmargin.models.multiclass import PairMachines, fit_pairs
+from maxmargin.models.machine import fit_decision
+from maxmargin.models.multiclass import PairFit, PairMachines, fit_pairs
 from maxmargin.models.probability import sharpen
 from maxmargin.models.sharpness import calibrate_power, fit_power, held_out_of_all
 from maxmargin.problems.classification import c_svc
@@ -123,17 +123,16 @@ def machines_of(gram: Gram, code: Any) -> tuple[Labels, PairMachines, Any, Any]:
     told: dict[int, CalibratedPair] = {}
     folds: dict[int, Any] = {}
 
-    def fit_pair(gram: Gram, y: Floats, rows: Any, number: int) -> Machine:
-        state = partial(stated, y)
-        weight, options = np.ones(len(y)), Options(tol=1e-9)
-        machine = fit_decision(state(weight), gram, options)
-        solved = Solved(state, fit_decision, gram, weight, machine, options)
+    def calibrate(solved: Solved, y: Floats, rows: Any, number: int) -> None:
         folds[number] = stratified_folds(code[rows], random)
         told[number] = calibrate_pair(solved, y, folds[number])
-        return machine
+
+    def state_pairs(y: Floats, end: Any) -> tuple[Any, Any]:
+        return partial(stated, y), fit_decision
 
     members = [np.flatnonzero(code == c) for c in labels.classes]
-    pairs = fit_pairs(PairGrams(gram, members), labels, fit_pair, 1)
+    fit = PairFit(np.ones(len(code)), state_pairs, Options(tol=1e-9), calibrate)
+    pairs = fit_pairs(PairGrams(gram, members), labels, fit, 1)
     return labels, pairs, [told[k] for k in sorted(told)], folds
 
 

@@ -5,18 +5,41 @@ import pytest
 
 from maxmargin.data.rows import as_rows
 from maxmargin.kernels import RBF
+from maxmargin.kernels.cache import hold_all
 from maxmargin.kernels.gram import VectorGram, gram_block
 from maxmargin.kernels.held import HeldGram
+from maxmargin.kernels.source import no_source
 from maxmargin.problems import DualProblem, epsilon_svr
-from maxmargin.problems.classification import c_svc
+from maxmargin.problems.classification import c_svc, nu_svc
 from maxmargin.problems.dual import dual_objective, kkt_violation
 from maxmargin.solvers import Options, Status
-from maxmargin.solvers.active_set import TIE, make_free_set, settle
+from maxmargin.solvers.active_set import (
+    RIDGE,
+    ActiveSetLimits,
+    FreeSet,
+    KernelRows,
+    make_free_set,
+    solve_active_set,
+)
 from maxmargin.solvers.held import solve_held
 from maxmargin.solvers.work import Work, gather_work
 from maxmargin.typing import FloatMatrix
 
 LEVEL = 1e-6
+
+
+def rows_of(K: FloatMatrix) -> KernelRows:
+    everything = np.arange(len(K))
+    return KernelRows(hold_all(K), no_source(), everything, everything)
+
+
+def solve_all(
+    work: Work, K: FloatMatrix, free: FreeSet, n_groups: int
+) -> tuple[int, bool]:
+    """All variables are members."""
+    limits = ActiveSetLimits(LEVEL, 10_000, n_groups)
+    members = np.arange(len(work.beta))
+    return solve_active_set(work, members, hold_all(K), rows_of(K), free, limits)
 
 
 def samples(n: int, seed: int) -> tuple[FloatMatrix, np.ndarray]:
@@ -37,6 +60,29 @@ def problem_of(target: np.ndarray, C: float, kind: str) -> DualProblem:
     return c_svc(np.sign(target), box, has_intercept=kind == "classes")
 
 
+def test_two_groups_keep_both_sums() -> None:
+    X, target = samples(120, seed=6)
+    K = kernel_between(X)
+    problem = nu_svc(np.sign(target), np.ones(120), 0.3)
+    order = np.argsort(problem.group, kind="stable")
+    problem, K = (
+        problem.reordered(order)._replace(row=np.arange(120)),
+        K[order][:, order],
+    )
+    work, free = work_of(problem, K), make_free_set(len(K))
+
+    steps, is_there = solve_all(work, K, free, 2)
+
+    assert is_there
+    assert 0 < steps < 600
+    grad = K @ work.beta
+    assert kkt_violation(problem, work.beta, grad) <= 2.0 * LEVEL
+    for group in range(2):
+        inside = problem.group == group
+        sums = work.beta[inside].sum(), problem.start[inside].sum()
+        assert sums[0] == pytest.approx(sums[1], rel=1e-12)
+
+
 def work_of(problem: DualProblem, K: FloatMatrix) -> Work:
     everybody = np.arange(len(K))
     grad = K @ problem.start + problem.linear
@@ -52,8 +98,7 @@ def test_steps_end_at_the_optimum_of_all_members(kind: str, C: float) -> None:
     work, free = work_of(problem, K), make_free_set(len(K))
     is_bound = not problem.is_free_of_equalities
 
-    how = LEVEL, 10_000, is_bound
-    steps, is_there = settle(work, np.arange(len(K)), K, HeldGram(K).part, free, how)
+    steps, is_there = solve_all(work, K, free, problem.n_groups)
 
     grad = K @ work.beta + problem.linear
     assert is_there
@@ -69,16 +114,16 @@ def test_inverse_is_kept_from_call_to_call() -> None:
     K = kernel_between(X)
     first, second = (problem_of(target, C, "classes") for C in (1.0, 30.0))
     work, free = work_of(first, K), make_free_set(len(K))
-    settle(work, np.arange(len(K)), K, HeldGram(K).part, free, (LEVEL, 10_000, True))
+    solve_all(work, K, free, 1)
 
     later = work_of(second._replace(start=work.beta), K)
-    settle(later, np.arange(len(K)), K, HeldGram(K).part, free, (LEVEL, 10_000, True))
+    solve_all(later, K, free, 1)
 
     n = free.n[0]
-    who, inverse = free.who[:n], free.inverse[:n, :n]
-    system = K[np.ix_(who, who)] + TIE * np.eye(n)
+    variable, inverse = free.variable[:n], free.inverse[:n, :n]
+    system = K[np.ix_(variable, variable)] + RIDGE * np.eye(n)
     is_interior = (later.beta > second.lower) & (later.beta < second.upper)
-    assert np.array_equal(np.sort(who), np.flatnonzero(is_interior))
+    assert np.array_equal(np.sort(variable), np.flatnonzero(is_interior))
     assert np.abs(inverse @ system - np.eye(n)).max() < 1e-6
 
 
@@ -89,9 +134,7 @@ def test_more_free_members_than_there_is_room_for_are_left_to_moves() -> None:
     start = 0.5 * (problem.lower + problem.upper)
     work, free = work_of(problem._replace(start=start), K), make_free_set(len(K))
 
-    steps, is_there = settle(
-        work, np.arange(len(K)), K, HeldGram(K).part, free, (LEVEL, 10_000, True)
-    )
+    steps, is_there = solve_all(work, K, free, 1)
 
     assert (steps, is_there) == (0, False)
     assert np.array_equal(work.beta, start)

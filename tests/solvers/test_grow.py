@@ -27,6 +27,7 @@ from maxmargin.problems import (
 from maxmargin.solvers import Options, Progress, Status, grow, kernel, rounds, solve
 from maxmargin.solvers import square as squares
 from maxmargin.solvers.square import Square
+from maxmargin.solvers.tuning import TUNING
 
 Floats = npt.NDArray[np.float64]
 
@@ -203,10 +204,10 @@ def test_the_callback_hears_of_the_end() -> None:
 
 
 def test_large_problems_grow_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
-    problem, X = posed("svc", n=800)
+    problem, X = posed("svc", n=TUNING.max_variables + 1)
     gram = VectorGram(RBF(0.5), as_rows(X))
     by_growing = solve(problem, gram, Options())
-    monkeypatch.setattr(kernel, "MANY", 1000)
+    monkeypatch.setattr(kernel, "MANY", 2000)
 
     by_pairs = solve(problem, gram, Options())
 

@@ -14,10 +14,10 @@ from maxmargin.solvers.pairs import (
     CONVERGED,
     OUT_OF_MOVES,
     STALLED,
-    move_pair,
+    exchange,
     pair_epoch,
 )
-from maxmargin.solvers.work import Work, gather_work
+from maxmargin.solvers.work import Work, gather_work, set_masks
 
 Floats = npt.NDArray[np.float64]
 
@@ -51,9 +51,13 @@ def draw(seed: int, group: int) -> tuple[Work, Floats]:
 
 def pair_moves(work: Work, curvature: float) -> float:
     """The first variable rises, the second one falls."""
-    state = work.beta, work.grad, work.rise, work.fall
-    box = work.lower, work.upper, work.kink
-    return move_pair(*state, *box, work.gained, 0, 1, curvature)
+    slope = work.grad[1] + work.fall[1] - work.grad[0] - work.rise[0]
+    kinks, stops = work.kink, (work.upper[0], work.lower[1])
+    *after, step, gain = exchange(*work.beta, slope, curvature, *kinks, *stops)
+    work.beta[:] = after
+    work.gained[0] += gain
+    set_masks(work, 0, 2)
+    return step
 
 
 def loss(work: Work, K: Floats, before: Floats, change: Floats) -> Floats:

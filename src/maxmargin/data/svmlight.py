@@ -44,7 +44,7 @@ class TextData(NamedTuple):
     qid: IntVector | None = None
 
 
-def read_svmlight(  # noqa: PLR0913  limits and forms, all by name
+def read_svmlight(
     source: Source,
     *,
     n_features: int | None = None,

@@ -31,7 +31,7 @@ class Piece(NamedTuple):
     value: NDArray[np.float64]
 
 
-def write_svmlight(  # noqa: PLR0913  limits and forms, all by name
+def write_svmlight(
     target: str | os.PathLike[str] | BinaryIO,
     X: Any,
     y: Any,

@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Callable
 from functools import cache
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from maxmargin._threads import count_cores
 from maxmargin.estimators.inputs import TrainingSet
 from maxmargin.estimators.parameters import RULES, check_parameters
 from maxmargin.solvers import Options, Progress, Solution, Status
+from maxmargin.typing import FloatVector
 
 
 class BaseMachine(BaseEstimator):
@@ -148,7 +150,7 @@ class BaseMachine(BaseEstimator):
         n_jobs = self.n_jobs if self.n_jobs > 0 else cores + 1 + self.n_jobs
         return max(1, min(n_jobs, cores))
 
-    def _start(self, shape: tuple[Any, ...]) -> tuple[list[Any] | None, list[str]]:
+    def _start(self, shape: tuple[Any, ...]) -> tuple[Any, list[str]]:
         """Where the last fit ended, if warm_start is set and this one resembles it.
 
         The second part holds a note for the user where it does not.
@@ -200,16 +202,20 @@ def say(line: str) -> None:
     print(line)
 
 
+def worst_status(solutions: list[Solution]) -> Status:
+    """That of the solution that ended worst."""
+    return max((solution.status for solution in solutions), key=attrgetter("rank"))
+
+
 def evidence(
-    solutions: list[Solution], objectives: list[float], gaps: list[float]
+    status: Status, objective: FloatVector, gap: FloatVector, violation: FloatVector
 ) -> dict[str, Any]:
     """What all problems together say: numbers for one, arrays for several."""
     values: dict[str, Any] = {
-        "objective_": np.array(objectives),
-        "dual_gap_": np.array(gaps),
-        "kkt_violation_": np.array([solution.violation for solution in solutions]),
+        "objective_": objective,
+        "dual_gap_": gap,
+        "kkt_violation_": violation,
     }
-    if len(solutions) == 1:
+    if len(objective) == 1:
         values = {name: float(value[0]) for name, value in values.items()}
-    worst = max((solution.status for solution in solutions), key=lambda s: s.rank)
-    return values | {"status_": worst}
+    return values | {"status_": status}

@@ -18,11 +18,12 @@ from maxmargin.estimators.kernel import KernelMachine
 from maxmargin.estimators.probable import Probable, as_attributes, fold_notes
 from maxmargin.estimators.targets import Labelled
 from maxmargin.kernels.gram import Gram
-from maxmargin.models import Machine, fit_pairs, vote
+from maxmargin.models import fit_pairs, vote
 from maxmargin.models.calibration import CalibratedPair, calibrate_pair
 from maxmargin.models.held_out import Solved, State, stratified_folds
 from maxmargin.models.machine import Fit
 from maxmargin.models.multiclass import (
+    PairFit,
     PairMachines,
     class_parts,
     in_pair,
@@ -92,28 +93,27 @@ class PairwiseClassifier(Probable, ClassifierMixin, Labelled, KernelMachine):
         n_threads = self._n_threads()
         told: dict[int, CalibratedPair] = {}
 
-        def fit_pair(
-            gram: Gram, y: FloatVector, rows: IntVector, number: int
-        ) -> Machine:
-            first = None if start is None else start[number]
-            state, fit = self._stated(y)
-            machine = fit(state(weight[rows]), gram, options, first, None)
-            if folds is not None:
-                solved = Solved(state, fit, gram, weight[rows], machine, options)
-                copies, held_out = training.weight[rows], folds[number]
-                if held_out is not None:
-                    held_out = in_pair(held_out, rows)
-                told[number] = calibrate_pair(solved, y, held_out, copies, n_threads)
-            return machine
+        def calibrate(
+            solved: Solved, y: FloatVector, rows: IntVector, number: int
+        ) -> None:
+            assert folds is not None
+            copies, held_out = training.weight[rows], folds[number]
+            if held_out is not None:
+                held_out = in_pair(held_out, rows)
+            told[number] = calibrate_pair(solved, y, held_out, copies, n_threads)
 
-        pairs = fit_pairs(grams, labels, fit_pair, n_threads)
+        finish = None if folds is None else calibrate
+        fit = PairFit(weight, self._stated, options, finish)
+        pairs = fit_pairs(grams, labels, fit, n_threads, start)
         names = labels.classes.tolist()
         notes += [
             f"The margin between classes {names[i]!r} and "
             f"{names[j]!r} vanishes, so that their machine decides nothing: "
             "raise nu, choose a kernel that can tell them apart, or use SVC."
-            for (i, j), machine in zip(labels.pairs(), pairs.machines, strict=True)
-            if machine.has_vanished and machine.solution.status.rank <= 1
+            for (i, j), has_vanished in zip(
+                labels.pairs(), pairs.fitted.has_vanished, strict=True
+            )
+            if has_vanished
         ]
         calibrated = [told[number] for number in sorted(told)]
         notes += fold_notes([pair.status for pair in calibrated])
@@ -124,8 +124,11 @@ class PairwiseClassifier(Probable, ClassifierMixin, Labelled, KernelMachine):
             fitted["prob_power_"] = power
         return fitted | targets.attributes | {"_notes": notes}
 
-    def _stated(self, y: FloatVector) -> tuple[State, Fit]:
-        """How the problem of a pair is stated from weights, and how it is fitted."""
+    def _stated(self, y: FloatVector, end: IntVector) -> tuple[State, Fit]:
+        """How the problems of pairs are stated from weights, and how they are fitted.
+
+        y = ±1 of one pair or of several, which end there.
+        """
         raise NotImplementedError
 
     def _folds(self, labels: Labels) -> list[list[IntVector] | None] | None:
@@ -166,19 +169,14 @@ class PairwiseClassifier(Probable, ClassifierMixin, Labelled, KernelMachine):
 def _as_attributes(
     pairs: PairMachines, training: TrainingSet, shape: tuple[Any, ...]
 ) -> dict[str, Any]:
-    machines = pairs.machines
-    solutions = [machine.solution for machine in machines]
-    found = evidence(
-        solutions,
-        [machine.objective for machine in machines],
-        [machine.gap for machine in machines],
-    )
-    return found | {
+    fitted = pairs.fitted
+    return {
+        **evidence(pairs.status, fitted.objective, fitted.gap, fitted.violation),
         "support_": training.kept[pairs.support].astype(np.int32),
         "_n_support": pairs.n_support.astype(np.int32),
         "_dual_coef_": pairs.dual_coef,
-        "_intercept_": pairs.intercept,
-        "fit_status_": int(found["status_"] is not Status.CONVERGED),
-        "n_iter_": np.array([s.n_iter for s in solutions], dtype=np.int32),
-        "_warm": (shape, [solution.beta for solution in solutions]),
+        "_intercept_": fitted.intercept,
+        "fit_status_": int(pairs.status is not Status.CONVERGED),
+        "n_iter_": fitted.n_iter.astype(np.int32),
+        "_warm": (shape, fitted.beta),
     }

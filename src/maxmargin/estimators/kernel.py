@@ -199,7 +199,12 @@ class OneProblem(KernelMachine):
             "fit_status_": int(solution.status is not Status.CONVERGED),
             "n_iter_": solution.n_iter,
             "_warm": (shape, [solution.beta]),
-            **evidence([solution], [machine.objective], [machine.gap]),
+            **evidence(
+                solution.status,
+                np.array([machine.objective]),
+                np.array([machine.gap]),
+                np.array([solution.violation]),
+            ),
             **found,
             "_notes": notes + found.get("_notes", []),
         }

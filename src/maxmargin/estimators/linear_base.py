@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from maxmargin._threads import one_blas_thread
 from maxmargin.data.design import Design
 from maxmargin.errors import InvalidInput
-from maxmargin.estimators.base import BaseMachine, evidence
+from maxmargin.estimators.base import BaseMachine, evidence, worst_status
 from maxmargin.estimators.formulation import LOSSES, Words, check_words, solver_of
 from maxmargin.estimators.inputs import (
     TrainingSet,
@@ -134,9 +134,10 @@ class LinearMachine(BaseMachine):
             "intercept_": planes.intercept if self._bias() else 0.0,
             "n_iter_": max(int(solution.n_iter) for solution in solutions),
             **evidence(
-                solutions,
-                [solution.objective for solution in solutions],
-                [solution.gap for solution in solutions],
+                worst_status(solutions),
+                np.array([solution.objective for solution in solutions]),
+                np.array([solution.gap for solution in solutions]),
+                np.array([solution.violation for solution in solutions]),
             ),
         }
         if self.warm_start:  # as large as the samples are many, times the classes

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import numpy as np
-
 from maxmargin.data.weights import box_sizes
 from maxmargin.errors import InfeasibleProblem, InvalidInput
 from maxmargin.estimators.classifier import PairwiseClassifier
@@ -13,8 +11,12 @@ from maxmargin.estimators.targets import ClassTargets
 from maxmargin.models import fit_decision, fit_margin
 from maxmargin.models.held_out import State
 from maxmargin.models.machine import Fit
-from maxmargin.problems.classification import c_svc, check_nu, feasible_nu_svc
-from maxmargin.typing import FloatVector
+from maxmargin.problems.classification import (
+    c_svc,
+    check_nu_of_pairs,
+    feasible_nu_svc,
+)
+from maxmargin.typing import FloatVector, IntVector
 
 
 @documented(**CLASSIFIER_ATTRIBUTES)
@@ -91,7 +93,7 @@ class SVC(PairwiseClassifier):
         self.callback = callback
         self.n_jobs = n_jobs
 
-    def _stated(self, y: FloatVector) -> tuple[State, Fit]:
+    def _stated(self, y: FloatVector, end: IntVector) -> tuple[State, Fit]:
         has_intercept, C = bool(self.fit_intercept), float(self.C)
         return lambda w: c_svc(
             y, box_sizes(C, w), has_intercept=has_intercept
@@ -165,12 +167,7 @@ class NuSVC(PairwiseClassifier):
     def _check_targets(self, y: Any, training: TrainingSet) -> ClassTargets:
         """As for every classifier; and nu must fit every pair, before any work."""
         targets = super()._check_targets(y, training)
-        labels, weight = targets.labels, targets.weight
-        for i, j in labels.pairs():
-            rows = (labels.code == i) | (labels.code == j)
-            sign = np.where(labels.code[rows] == i, 1.0, -1.0)
-            names = f"classes {labels.classes[i]} and {labels.classes[j]}"
-            check_nu(sign, weight[rows], float(self.nu), names)
+        check_nu_of_pairs(targets.labels, targets.weight, float(self.nu))
         return targets
 
     def _check_calibration(self) -> None:
@@ -187,6 +184,6 @@ class NuSVC(PairwiseClassifier):
             "the same class; at least two classes must have positive weights."
         )
 
-    def _stated(self, y: FloatVector) -> tuple[State, Fit]:
+    def _stated(self, y: FloatVector, end: IntVector) -> tuple[State, Fit]:
         nu = float(self.nu)
-        return lambda w: feasible_nu_svc(y, nu, w), fit_margin
+        return lambda w: feasible_nu_svc(y, nu, w, end), fit_margin

@@ -8,6 +8,7 @@ class, so that what is shared lies in blocks.
 
 from collections.abc import Sequence
 from functools import partial
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -23,6 +24,7 @@ from maxmargin.kernels.gram import (
     VectorGram,
     sum_blocks,
 )
+from maxmargin.kernels.held import copy_of, part_of_kernel
 from maxmargin.kernels.once import Once
 from maxmargin.kernels.pair_panels import ClassPanels, PairPanels, join_rows
 from maxmargin.kernels.panel_rows import WIDEST, pack_rows
@@ -34,7 +36,6 @@ from maxmargin.typing import FloatMatrix, FloatVector, IntVector, KernelMatrix
 
 TILE, SPARSE_TILE = 512, 1024  # rows and columns computed at once
 SINGLE, DOUBLE = 4, 8  # bytes of a value
-FEW = 400  # samples: all of K costs less than a look at every pair
 REPEATED = 2  # times that pairs need a value of K, on average: then it is kept
 NEVER = 1 << 62  # bytes that nobody has
 
@@ -85,10 +86,54 @@ def share_classes(gram: Gram, members: Sequence[IntVector], sizes: Sizes) -> Pai
     return BlockGrams(gram, members, sizes)
 
 
-def computed_once(gram: Gram, counts: Sequence[int], n_bytes: int) -> Gram:
-    """All of K, if the samples are few, or its values dear and needed repeatedly.
+class PairsInMemory(PairGrams):
+    """All of K in memory, samples sorted by class: a pair is two runs of rows.
 
-    A large class meets all others. No library computes distances that are sums of
+    `K` and `place` count the samples class by class.
+    """
+
+    def __init__(self, gram: VectorGram | MatrixGram, members: Sequence[IntVector]):
+        super().__init__(gram, members)
+        order = np.concatenate(members)
+        self.K = _matrix(gram.take(order))
+        self.diagonal = self.K.diagonal().copy()
+        edges = np.cumsum([0, *map(len, members)])
+        self.place = [np.arange(a, b) for a, b in pairwise(edges)]
+        self.shift = None if gram.shift is None else gram.shift[order]
+        self.bound = gram.bound()
+
+    def of(self, i: int, j: int) -> Gram:
+        index = np.concatenate((self.place[i], self.place[j]))
+        shift = None if self.shift is None else self.shift[index]
+        own = copy_of(part_of_kernel(self.K, index))
+        return MatrixGram(own, self.bound, shift)
+
+
+def _matrix(gram: VectorGram | MatrixGram) -> FloatMatrix:
+    if isinstance(gram, MatrixGram):
+        return np.asarray(gram.K, dtype=np.float64)
+    return symmetric(gram.kernel, gram.rows)
+
+
+def keep_in_memory(
+    gram: Gram, members: Sequence[IntVector], max_samples: int, n_bytes: int
+) -> PairsInMemory | None:
+    """All of K between at most so many samples, if it takes at most so much memory.
+
+    The pairs of k classes have more values than K, by k - 2 times the squares of all
+    classes.
+    """
+    if gram.n > max_samples or DOUBLE * gram.n**2 > n_bytes:
+        return None
+    if isinstance(gram, VectorGram | MatrixGram):
+        return PairsInMemory(gram, members)
+    return None
+
+
+def computed_once(gram: Gram, counts: Sequence[int], n_bytes: int) -> Gram:
+    """All of K, if its values are expensive and needed repeatedly.
+
+    A large class is part of many pairs. No library computes distances that are sums of
     differences.
     """
     if not isinstance(gram, VectorGram):
@@ -98,7 +143,7 @@ def computed_once(gram: Gram, counts: Sequence[int], n_bytes: int) -> Gram:
     n_needed = (n_classes - 2) * squares + n**2  # by all pairs: (n_i + n_j)² each
     is_dear = isinstance(gram.kernel, Laplacian | ExactRBF)
     is_dear = is_dear and n_needed >= REPEATED * n**2 and DOUBLE * n**2 <= n_bytes
-    if not (n <= FEW or is_dear):
+    if not is_dear:
         return gram
     return MatrixGram(symmetric(gram.kernel, gram.rows), gram.bound(), gram.shift)
 

@@ -16,12 +16,15 @@ from maxmargin.kernels.elementwise import integer_power, rbf_row
 from maxmargin.kernels.functions import RBF, Kernel, Linear, Polynomial, Sigmoid
 from maxmargin.typing import FloatMatrix, FloatVector, IntVector, KernelMatrix
 
-NO_KIND, LINEAR, POLYNOMIAL, GAUSSIAN, SIGMOID = 0, 1, 2, 3, 4
+NO_KIND, LINEAR, POLYNOMIAL, GAUSSIAN, SIGMOID, IN_MEMORY = 0, 1, 2, 3, 4, 5
 SPAN = 1024  # samples at a time: their sums stay in the first-level cache
 
 
 class RowSource(NamedTuple):
-    """Samples by column, and the kernel as numbers; kind NO_KIND has neither."""
+    """Samples by column, and the kernel as numbers; kind NO_KIND has neither.
+
+    Of kind IN_MEMORY, `columns` is all of K, and sample i is row `place[i]` of it.
+    """
 
     kind: int
     gamma: float
@@ -29,6 +32,7 @@ class RowSource(NamedTuple):
     degree: int
     columns: FloatMatrix  # features x samples
     norms: FloatVector
+    place: IntVector
 
 
 def kind_of(kernel: Kernel) -> int:
@@ -40,7 +44,13 @@ def kind_of(kernel: Kernel) -> int:
 @jit
 def no_source() -> RowSource:
     """For kernels that only Python can compute."""
-    return RowSource(NO_KIND, 0.0, 0.0, 0, np.empty((0, 0)), np.empty(0))
+    nothing = np.empty(0, dtype=np.intp)
+    return RowSource(NO_KIND, 0.0, 0.0, 0, np.empty((0, 0)), np.empty(0), nothing)
+
+
+def memory_source(K: FloatMatrix, place: IntVector) -> RowSource:
+    """Rows of a matrix in memory, at some of its columns."""
+    return RowSource(IN_MEMORY, 0.0, 0.0, 0, K, np.empty(0), place)
 
 
 def make_source(kernel: Kernel, rows: DenseRows) -> RowSource:
@@ -58,6 +68,7 @@ def make_source(kernel: Kernel, rows: DenseRows) -> RowSource:
         degree=int(getattr(kernel, "degree", 0)),
         columns=np.ascontiguousarray(rows.values.T),
         norms=np.ascontiguousarray(rows.squared_norms()),
+        place=np.empty(0, dtype=np.intp),
     )
 
 
@@ -71,9 +82,15 @@ def keep_samples(source: RowSource, keep: IntVector) -> RowSource:
 
 @jit
 def compute_row(source: RowSource, i: int, row: KernelMatrix) -> None:
-    """K between sample i and all samples."""
-    columns, n = source.columns, len(row)
-    sums = np.empty(SPAN)
+    """K between sample i and all samples; zero where the row is longer."""
+    columns = source.columns
+    if source.kind == IN_MEMORY:
+        n = len(source.place)
+        _gather_row(columns[source.place[i]], source.place, row[:n])
+        _fill(row[n:], 0.0)
+        return
+    n, sums = columns.shape[1], np.empty(SPAN)
+    _fill(row[n:], 0.0)
     for first in range(0, n, SPAN):
         last = min(first + SPAN, n)
         dots = sums[: last - first]
@@ -88,7 +105,13 @@ def compute_row(source: RowSource, i: int, row: KernelMatrix) -> None:
 
 
 @jit
-def _fill(values: FloatVector, number: float) -> None:
+def _gather_row(values: FloatVector, place: IntVector, row: KernelMatrix) -> None:
+    for j in range(row.size):
+        row[j] = values[place[j]]
+
+
+@jit
+def _fill(values: KernelMatrix, number: float) -> None:
     for j in range(values.size):
         values[j] = number
 

@@ -32,10 +32,10 @@ from maxmargin.models.kernel_model import (
     MachineWord,
     pick_columns,
 )
-from maxmargin.models.machine import Fit, Machine, fit_decision, fit_margin, fit_tube
-from maxmargin.models.multiclass import fit_pairs, in_pair, share_between_pairs
+from maxmargin.models.machine import Fit, fit_decision, fit_margin, fit_tube
+from maxmargin.models.multiclass import PairFit, fit_pairs, in_pair, share_between_pairs
 from maxmargin.problems import DualProblem, epsilon_svr, nu_svr, one_class
-from maxmargin.problems.classification import c_svc, feasible_nu_svc, nu_svc
+from maxmargin.problems.classification import c_svc, feasible_nu_svc
 from maxmargin.solvers import Options
 from maxmargin.solvers.gradient import check_finite
 from maxmargin.typing import FloatVector, IntVector
@@ -117,24 +117,26 @@ def _fit_classes(
     grams, options = share_between_pairs(gram, labels, options)
     found: dict[int, KernelEvidence] = {}
 
-    def fit_pair(gram: Gram, y: FloatVector, rows: IntVector, number: int) -> Machine:
-        evidence, solved = _fit_pair(spec, y, weight[rows], gram, options)
+    def weigh_pair(
+        solved: Solved, y: FloatVector, rows: IntVector, number: int
+    ) -> None:
+        evidence = weigh(solved.machine, solved.state(solved.weight))
         if folds is not None:
             held_out = in_pair(folds[number], rows)
             told = calibrate_pair(solved, y, held_out, None, n_threads)
             evidence = replace(evidence, sigmoid=told.sigmoid, fold_status=told.status)
         found[number] = evidence
-        return evidence.machine
 
-    pairs = fit_pairs(grams, labels, fit_pair, n_threads)
-    check_finite(np.append(pairs.intercept, pairs.dual_coef))
+    fit = PairFit(weight, partial(_stated, spec), options, weigh_pair)
+    pairs = fit_pairs(grams, labels, fit, n_threads)
+    check_finite(np.append(pairs.fitted.intercept, pairs.dual_coef))
     model = KernelModel(
         machine=spec.machine,
         kernel=spec.kernel,
         support=_rows_of(spec, training, pairs.support),
         support_index=pairs.support,
         dual_coef=pairs.dual_coef,
-        intercept=pairs.intercept,
+        intercept=pairs.fitted.intercept,
         classes=labels.classes,
         n_support=pairs.n_support,
         n_features=_n_features(spec, training),
@@ -150,21 +152,12 @@ def _fit_classes(
     return model, evidence
 
 
-def _fit_pair(
-    spec: KernelSpec, y: FloatVector, weight: FloatVector, gram: Gram, options: Options
-) -> tuple[KernelEvidence, Solved]:
+def _stated(spec: KernelSpec, y: FloatVector, end: IntVector) -> tuple[State, Fit]:
+    """The problems of pairs of classes from weights, and how they are fitted."""
     if spec.machine == "c_svc":
-        state = partial(_c_svc, y, spec.C)
-        problem = state(weight)
-        machine = fit_decision(problem, gram, options)
-        solved = Solved(state, fit_decision, gram, weight, machine, options)
-        return weigh(machine, problem), solved
+        return partial(_c_svc, y, spec.C), fit_decision
     if spec.machine == "nu_svc":
-        problem = nu_svc(y, weight, spec.nu)
-        machine = fit_margin(problem, gram, options)
-        state = partial(feasible_nu_svc, y, spec.nu)
-        solved = Solved(state, fit_margin, gram, weight, machine, options)
-        return weigh(machine, problem), solved
+        return partial(_nu_svc, y, spec.nu, end), fit_margin
     raise InvalidInput(
         f"The machine {spec.machine!r} learns no classes: its targets must be numbers, "
         "or none."
@@ -173,6 +166,12 @@ def _fit_pair(
 
 def _c_svc(y: FloatVector, C: float, weight: FloatVector) -> DualProblem:
     return c_svc(y, box_sizes(C, weight))
+
+
+def _nu_svc(
+    y: FloatVector, nu: float, end: IntVector, weight: FloatVector
+) -> DualProblem:
+    return feasible_nu_svc(y, nu, weight, end)
 
 
 def _fit_single(

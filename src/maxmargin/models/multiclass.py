@@ -7,25 +7,38 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
+from operator import attrgetter
+from typing import NamedTuple
 
 import numpy as np
 
 from maxmargin._jit import jit
 from maxmargin._threads import count_cores, run_all
 from maxmargin.data.labels import Labels, pairs_of
-from maxmargin.kernels.classes import PairGrams, Sizes, computed_once, share_classes
+from maxmargin.kernels.classes import (
+    PairGrams,
+    PairsInMemory,
+    Sizes,
+    computed_once,
+    keep_in_memory,
+    share_classes,
+)
 from maxmargin.kernels.gram import Gram
+from maxmargin.models.held_out import Solved
 from maxmargin.models.machine import Machine
+from maxmargin.models.pair_stack import FittedPairs, Stated, fit_stack, no_fits
 from maxmargin.solvers.grow import SQUARE_SHARE
+from maxmargin.solvers.in_memory import can_solve
 from maxmargin.solvers.kernel import MANY
-from maxmargin.solvers.result import Options
+from maxmargin.solvers.result import Options, Status
 from maxmargin.typing import FloatMatrix, FloatVector, IntVector
 
 WORTH_THREADS = 1000  # samples: below, threads mostly wait for one another
 MOST_SHARED = 0.25  # of the memory
 MOST_WHOLE = 2800  # samples of a pair that has half of its K from others
 
-FitPair = Callable[[Gram, FloatVector, IntVector, int], Machine]
+# What else a fit needs of a pair: its solved problem, y, training rows and number.
+Finish = Callable[[Solved, FloatVector, IntVector, int], None]
 
 
 @dataclass(frozen=True)
@@ -37,11 +50,11 @@ class PairMachines:
     j < i.
     """
 
-    machines: list[Machine]
+    fitted: FittedPairs
+    status: Status  # of the machine that ended worst
     support: IntVector  # training rows, class by class
     n_support: IntVector
     dual_coef: FloatMatrix  # (n_classes - 1, n_SV)
-    intercept: FloatVector
 
 
 def share_between_pairs(
@@ -49,14 +62,21 @@ def share_between_pairs(
 ) -> tuple[PairGrams, Options]:
     """What pairs of classes have in common, and the options of each pair.
 
-    `options` are those of a pair that shares nothing. Who shares gives up memory for
-    it, but never what a pair needs for its own square.
+    `options` are those of a pair that shares nothing. What is shared takes memory, but
+    never what a pair needs for its own square.
     """
     if labels.n_classes == 2:
         return PairGrams(gram, []), options
+    if gram.n >= options.tuning.exact_below:
+        options = replace(options, polish=False)
     members = [np.flatnonzero(labels.code == c) for c in range(labels.n_classes)]
     n_at_once = min(len(labels.pairs()), count_cores())
     total, counts = n_at_once * options.cache_bytes, sorted(map(len, members))
+    if sum(counts[-2:]) <= options.tuning.max_variables:
+        most, n_bytes = options.tuning.max_shared_samples, int(MOST_SHARED * total)
+        in_memory = keep_in_memory(gram, members, most, n_bytes)
+        if in_memory is not None:
+            return in_memory, options
     gram = computed_once(gram, counts, int(MOST_SHARED * total))
     largest = min(sum(counts[-2:]), MOST_WHOLE)
     needed = int(n_at_once * largest**2 * (4 / SQUARE_SHARE + 2))
@@ -66,37 +86,71 @@ def share_between_pairs(
     return grams, replace(options, cache_bytes=share)
 
 
-def fit_pairs(
-    grams: PairGrams, labels: Labels, fit_pair: FitPair, n_threads: int
-) -> PairMachines:
-    """Fit every pair of classes on threads; `fit_pair` gets (gram, y, rows, number).
+class PairFit(NamedTuple):
+    """What is fitted to every pair of classes."""
 
-    The rows of a pair come class by class, unless it is the only one.
+    weight: FloatVector  # of all samples
+    stated: Stated
+    options: Options
+    finish: Finish | None = None
+
+
+def fit_pairs(
+    grams: PairGrams,
+    labels: Labels,
+    fit: PairFit,
+    n_threads: int,
+    start: FloatVector | None = None,
+) -> PairMachines:
+    """Fit every pair of classes on threads, from `start` where there is one.
+
+    The rows of a pair come class by class, unless it is the only one; `start` has the
+    variables of all pairs.
     """
+    pairs = labels.pairs()
     if labels.n_classes == 2:
         rows = [np.arange(grams.gram.n)]
     else:
-        rows = [grams.index(i, j) for i, j in labels.pairs()]
-    tasks = [
-        partial(_fit_one, grams, labels, fit_pair, pair, rows[k], k)
-        for k, pair in enumerate(labels.pairs())
-    ]
+        rows = [grams.index(i, j) for i, j in pairs]
     if grams.gram.n < WORTH_THREADS:
         n_threads = 1
-    return _gather(labels, rows, run_all(tasks, n_threads))
+    options = fit.options
+    if isinstance(grams, PairsInMemory) and can_solve(options):
+        fitted = fit_stack(
+            grams, labels, fit.weight, fit.stated, options, n_threads, start
+        )
+        start = fitted.beta
+        options = replace(options, method="smo")  # for what the stack left unsolved
+    else:
+        end = np.cumsum([len(own) for own in rows])
+        fitted = no_fits(end, np.zeros(end[-1]))
 
+    def fit_pair(number: int) -> Machine:
+        (i, j), own = pairs[number], rows[number]
+        gram = grams.gram if labels.n_classes == 2 else grams.of(i, j)
+        y, weight = np.where(labels.code[own] == i, 1.0, -1.0), fit.weight[own]
+        state, fit_one = fit.stated(y, np.array([len(own)]))
+        problem = state(weight)
+        if fitted.is_fitted[number]:
+            machine = fitted.machine(number, problem)
+        else:
+            first = None if start is None else start[fitted.rows(number)].copy()
+            machine = fit_one(problem, gram, options, first, None)
+        if fit.finish is not None:
+            solved = Solved(state, fit_one, gram, weight, machine, fit.options)
+            fit.finish(solved, y, own, number)
+        return machine
 
-def _fit_one(
-    grams: PairGrams,
-    labels: Labels,
-    fit_pair: FitPair,
-    pair: tuple[int, int],
-    rows: IntVector,
-    number: int,
-) -> Machine:
-    y = np.where(labels.code[rows] == pair[0], 1.0, -1.0)
-    gram = grams.gram if labels.n_classes == 2 else grams.of(*pair)
-    return fit_pair(gram, y, rows, number)
+    left = list(range(len(pairs)))
+    if fit.finish is None:
+        left = np.flatnonzero(~fitted.is_fitted).tolist()
+    status = Status.CONVERGED
+    machines = run_all([partial(fit_pair, number) for number in left], n_threads)
+    for number, machine in zip(left, machines, strict=True):
+        if not fitted.is_fitted[number]:
+            fitted.store(number, machine)
+        status = max(status, machine.solution.status, key=attrgetter("rank"))
+    return _gather(labels, rows, fitted, status)
 
 
 def in_pair(folds: list[IntVector], rows: IntVector) -> list[IntVector]:
@@ -106,21 +160,20 @@ def in_pair(folds: list[IntVector], rows: IntVector) -> list[IntVector]:
 
 
 def _gather(
-    labels: Labels, rows: list[IntVector], machines: list[Machine]
+    labels: Labels, rows: list[IntVector], fitted: FittedPairs, status: Status
 ) -> PairMachines:
-    n = len(labels.code)
+    n, pairs = len(labels.code), np.array(labels.pairs())
     coef = np.zeros((labels.n_classes - 1, n))
-    for (i, j), here, machine in zip(labels.pairs(), rows, machines, strict=True):
-        _lay_out(machine.coef, here, labels.code, (i, j), coef)
+    _lay_out(fitted.coef, np.concatenate(rows), fitted.end, labels.code, pairs, coef)
     is_support = (coef != 0.0).any(axis=0)
     by_class = np.argsort(labels.code, kind="stable")
     support = by_class[is_support[by_class]]
     return PairMachines(
-        machines=machines,
+        fitted=fitted,
+        status=status,
         support=support,
         n_support=np.bincount(labels.code[support], minlength=labels.n_classes),
         dual_coef=coef[:, support],
-        intercept=np.array([machine.intercept for machine in machines]),
     )
 
 
@@ -128,14 +181,18 @@ def _gather(
 def _lay_out(
     own: FloatVector,
     rows: IntVector,
+    end: IntVector,
     code: IntVector,
-    pair: tuple[int, int],
+    pairs: IntVector,
     coef: FloatMatrix,
 ) -> None:
-    """Write the coefficients of a pair where they belong."""
-    i, j = pair
-    for k in range(len(rows)):
-        coef[j - 1 if code[rows[k]] == i else i, rows[k]] = own[k]
+    """Write the coefficients of all pairs where they belong."""
+    first = 0
+    for p in range(len(end)):
+        i, j = pairs[p, 0], pairs[p, 1]
+        for k in range(first, end[p]):
+            coef[j - 1 if code[rows[k]] == i else i, rows[k]] = own[k]
+        first = end[p]
 
 
 def class_parts(

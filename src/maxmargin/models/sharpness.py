@@ -76,7 +76,7 @@ def held_out_of_all(
 
 def _decisions(gram: Gram, pairs: PairMachines, rows: IntVector) -> FloatMatrix:
     parts = class_parts(pairs.dual_coef, pairs.n_support)
-    intercept = np.array([machine.gram_intercept for machine in pairs.machines])
+    intercept = pairs.fitted.intercept + pairs.fitted.offset
     step = max(1, BLOCK_ENTRIES // max(1, len(pairs.support)))
     blocks = []
     for first in range(0, len(rows), step):

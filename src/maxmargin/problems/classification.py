@@ -1,12 +1,14 @@
 """What do C-SVC and nu-SVC minimise? (Chang & Lin, ACM TIST 2, 2011, section 2.)"""
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
+from maxmargin.data.labels import Labels
 from maxmargin.errors import InfeasibleProblem
 from maxmargin.problems.dual import NO_GROUP, DualProblem, fill_in_order
-from maxmargin.typing import FloatVector
+from maxmargin.typing import FloatVector, IntVector
 
 ROUNDING = 1e-12  # sums of weights are no more exact than this
 
@@ -25,15 +27,56 @@ def c_svc(y: FloatVector, C: FloatVector, *, has_intercept: bool = True) -> Dual
     )
 
 
-def nu_svc(y: FloatVector, weight: FloatVector, nu: float) -> DualProblem:
-    """nu-support vector classification: one equality per label, on LIBSVM's scale."""
-    n = len(y)
-    check_nu(y, weight, nu)
-    positive = y > 0
-    total = 0.5 * nu * weight.sum()
+def nu_svc(
+    y: FloatVector, weight: FloatVector, nu: float, end: IntVector | None = None
+) -> DualProblem:
+    """nu-support vector classification: one equality per label, on LIBSVM's scale.
+
+    Several problems may stand one after the other, each up to its `end`.
+    """
+    sides = _sides(y, weight, end)
+    for limit in _largest_nu(sides):
+        _check_nu(nu, limit, "the two classes")
+    return _nu_svc(y, weight, np.full(len(sides.end), nu), sides)
+
+
+def feasible_nu_svc(
+    y: FloatVector, nu: float, weight: FloatVector, end: IntVector | None = None
+) -> DualProblem:
+    """nu-SVC where a fold may have left fewer samples than nu needs."""
+    sides = _sides(y, weight, end)
+    return _nu_svc(y, weight, np.minimum(nu, _largest_nu(sides)), sides)
+
+
+class _Sides(NamedTuple):
+    """Sums of weights in each of several problems."""
+
+    end: IntVector
+    positive: FloatVector
+    negative: FloatVector
+
+
+def _sides(y: FloatVector, weight: FloatVector, end: IntVector | None) -> _Sides:
+    if end is None:
+        end = np.array([len(y)])
+    first = np.concatenate(([0], end[:-1]))
+    positive = np.add.reduceat(np.where(y > 0, weight, 0.0), first)
+    return _Sides(end, positive, np.add.reduceat(np.where(y > 0, 0.0, weight), first))
+
+
+def _nu_svc(
+    y: FloatVector, weight: FloatVector, nu: FloatVector, sides: _Sides
+) -> DualProblem:
+    n, positive = len(y), y > 0
+    size = np.diff(sides.end, prepend=0)
+    total = np.repeat(0.5 * nu * (sides.positive + sides.negative), size)
     start = np.zeros(n)
-    for side, sign in ((positive, 1.0), (~positive, -1.0)):
-        start[side] = sign * fill_in_order(weight[side], total)
+    for side, sums, sign in (
+        (positive, sides.positive, 1.0),
+        (~positive, sides.negative, -1.0),
+    ):
+        earlier = np.repeat(np.cumsum(sums) - sums, size)[side]  # in other problems
+        start[side] = sign * fill_in_order(weight[side], total[side] + earlier)
     return DualProblem(
         linear=np.zeros(n),
         kink=np.zeros(n),
@@ -45,15 +88,14 @@ def nu_svc(y: FloatVector, weight: FloatVector, nu: float) -> DualProblem:
     )
 
 
-def feasible_nu_svc(y: FloatVector, nu: float, weight: FloatVector) -> DualProblem:
-    """nu-SVC where a fold may have left fewer samples than nu needs."""
-    return nu_svc(y, weight, min(nu, largest_nu(y, weight)))
-
-
 def largest_nu(y: FloatVector, weight: FloatVector) -> float:
     """Half of nu times all weight must fit into the lighter class."""
-    positive, negative = weight[y > 0].sum(), weight[y <= 0].sum()
-    return float(2.0 * min(positive, negative) / weight.sum())
+    return float(_largest_nu(_sides(y, weight, None))[0])
+
+
+def _largest_nu(sides: _Sides) -> FloatVector:
+    total: FloatVector = sides.positive + sides.negative
+    return 2.0 * np.minimum(sides.positive, sides.negative) / total
 
 
 def round_down(value: float) -> float:
@@ -68,7 +110,20 @@ def check_nu(
     y: FloatVector, weight: FloatVector, nu: float, classes: str = "the two classes"
 ) -> None:
     """Refuse a nu that no solution can have."""
-    limit = largest_nu(y, weight)
+    _check_nu(nu, largest_nu(y, weight), classes)
+
+
+def check_nu_of_pairs(labels: Labels, weight: FloatVector, nu: float) -> None:
+    """Refuse a nu that is infeasible for some pair of classes."""
+    of_class = np.bincount(labels.code, weight, minlength=labels.n_classes)
+    for i, j in labels.pairs():
+        limit = 2.0 * min(of_class[i], of_class[j]) / (of_class[i] + of_class[j])
+        if nu > limit * (1.0 + ROUNDING):
+            names = f"classes {labels.classes[i]} and {labels.classes[j]}"
+            _check_nu(nu, limit, names)
+
+
+def _check_nu(nu: float, limit: float, classes: str) -> None:
     if nu <= limit * (1.0 + ROUNDING):
         return
     raise InfeasibleProblem(

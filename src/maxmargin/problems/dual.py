@@ -347,7 +347,10 @@ def shift_to_sum(
     return shifted
 
 
-def fill_in_order(room: FloatVector, total: float) -> FloatVector:
-    """Give each variable what it has room for, first come first served, up to total."""
+def fill_in_order(room: FloatVector, total: float | FloatVector) -> FloatVector:
+    """Give each variable what it has room for, in their order, up to total.
+
+    `total` may differ between variables: then it is that of all before them, too.
+    """
     before = np.concatenate(([0.0], np.cumsum(room)[:-1]))
     return np.clip(total - before, 0.0, room)

@@ -1,14 +1,14 @@
-r"""How do members of a working set settle, if few of them are free? By exact steps.
+r"""How do the free variables reach their common optimum? By an active-set method.
 
-Where the free ones would be at rest together is a linear system,
+On the set F of free variables the KKT conditions are a linear system,
 
-.. math:: K_{FF}\, d = -(g_F - \lambda), \qquad \textstyle\sum d = 0
+.. math:: K_{FF}\, d - E \lambda = -g_F, \qquad E^\top d = 0
 
-They go there, or to the first bound on the way; whoever meets it leaves. Then the worst
-of those at a bound enter, and so on: an active-set method (Scheinberg, JMLR 7, 2006).
-The inverse of K between the free is kept from step to step, by corrections of rank one,
-and from round to round. At large C that is some dozens of steps where pairs make
-thousands of moves, passing slope to and fro.
+with one multiplier for each equality. The variables take the step d, or the part of it
+that leads to the first bound; the variable that meets a bound leaves F. At the common
+optimum the variables at a bound that violate most enter, and so on (Scheinberg, JMLR 7,
+2006). The inverse of K_FF is kept by rank-one updates, from step to step and from call
+to call. At large C that is some dozens of steps where SMO makes thousands.
 """
 
 from typing import NamedTuple
@@ -16,173 +16,211 @@ from typing import NamedTuple
 import numpy as np
 
 from maxmargin._jit import jit, jit_fast
-from maxmargin.kernels.held import Part
-from maxmargin.kernels.sums import add_rows, dot, total
-from maxmargin.solvers.work import Work, is_free, mask_of
-from maxmargin.solvers.working_set import bounds
-from maxmargin.typing import (
-    BoolVector,
-    FloatMatrix,
-    FloatVector,
-    IntVector,
-    KernelMatrix,
-)
+from maxmargin.kernels.cache import NOBODY, RowCache
+from maxmargin.kernels.source import RowSource
+from maxmargin.kernels.sums import add_rows, dot
+from maxmargin.solvers.pairs import obtain_row
+from maxmargin.solvers.work import Work, group_of, is_free, mask_of
+from maxmargin.solvers.working_set import bounds, worst_group
+from maxmargin.typing import FloatMatrix, FloatVector, IntVector
 
-MOST_FREE = 256  # their inverse fits the second-level cache
-MOST_AT_ONCE = 8  # who enter before everybody's slope is looked at again
-AS_BAD = 0.3  # of the worst violation, for those who enter with it
-TIE = 1e-10  # of K_ii, added to it: equal samples go to a bound, not to infinity
-TOO_FLAT = 1e-13  # of K_ii: nothing but rounding is left
-MOST_STEPS = 4  # of a member
-MOST_CALLS = 64  # of one problem: who needs more is better off with moves
-NOWHERE = -1
+MAX_GROUPS = 2  # equalities that a problem may have
+MAX_FREE = 256  # variables: their inverse fits the second-level cache
+MAX_ENTERING = 8  # variables that enter before all slopes are computed again
+ENTERING_SHARE = 0.3  # of the worst violation, for those that enter with it
+RIDGE = 1e-10  # of K_ii, added to it: equal samples go to a bound, not to infinity
+MIN_PIVOT = 1e-13  # of K_ii: below, nothing but rounding is left
+MIN_DETERMINANT = 1e-14  # relative, of the equations for two multipliers
+MAX_STEPS = 4  # per member
+MAX_CALLS = 64  # of one problem: beyond, SMO is the better method
+ABSENT = -1
+
+
+class KernelRows(NamedTuple):
+    """Rows of K in float64, in memory or computed when needed."""
+
+    cache: RowCache
+    source: RowSource
+    row: IntVector  # of each variable
+    column: IntVector  # of each variable
 
 
 class FreeSet(NamedTuple):
-    """Who is free, and the inverse of K between them; the first n[0] count."""
+    """Free variables and the inverse of K between them, n[0] entries of each array."""
 
-    who: IntVector  # variables
+    variable: IntVector
     n: IntVector  # one number
-    n_calls: IntVector  # one number: how often they were asked to settle
+    n_calls: IntVector  # one number: calls of `solve_active_set`
     inverse: FloatMatrix
-    place: IntVector  # among the members
+    member: IntVector  # the variable's number among the members
+    group: IntVector
     lower: FloatVector
     upper: FloatVector
     kink: FloatVector  # with the sign of the side that a variable is on
     slope: FloatVector
-    pull: FloatVector  # inverse @ slope
-    share: FloatVector  # inverse @ 1
-    slot: IntVector  # of every variable: where in `who`, or NOWHERE
+    inv_K_slope: FloatVector  # inverse @ slope
+    inv_K_ones: FloatMatrix  # inverse @ E, a row for each equality
+    slot: IntVector  # of every variable: its place here, or ABSENT
+
+
+class ActiveSetLimits(NamedTuple):
+    """When to stop."""
+
+    tol: float  # violation of the members
+    max_steps: int
+    n_groups: int  # equalities; 0: none
 
 
 @jit
 def make_free_set(n: int) -> FreeSet:
-    """Nobody yet, of so many variables."""
-    most, slot = min(n, MOST_FREE), np.empty(n, dtype=np.intp)
+    """An empty set, for a problem of n variables."""
+    size, slot = min(n, MAX_FREE), np.empty(n, dtype=np.intp)
     for k in range(n):
-        slot[k] = NOWHERE
+        slot[k] = ABSENT
     return FreeSet(
-        who=np.zeros(most, dtype=np.intp),
+        variable=np.zeros(size, dtype=np.intp),
         n=np.zeros(1, dtype=np.intp),
         n_calls=np.zeros(1, dtype=np.intp),
-        inverse=np.empty((most, most)),
-        place=np.zeros(most, dtype=np.intp),
-        lower=np.empty(most),
-        upper=np.empty(most),
-        kink=np.empty(most),
-        slope=np.empty(most),
-        pull=np.empty(most),
-        share=np.empty(most),
+        inverse=np.empty((size, size)),
+        member=np.zeros(size, dtype=np.intp),
+        group=np.zeros(size, dtype=np.intp),
+        lower=np.empty(size),
+        upper=np.empty(size),
+        kink=np.empty(size),
+        slope=np.empty(size),
+        inv_K_slope=np.empty(size),
+        inv_K_ones=np.empty((MAX_GROUPS, size)),
         slot=slot,
     )
 
 
 @jit
-def can_settle(free: FreeSet) -> bool:
-    """Whether that has not been tried in vain."""
-    return free.n_calls[0] < MOST_CALLS
+def is_worth_trying(free: FreeSet) -> bool:
+    """Whether the method has not failed on this problem before."""
+    return free.n_calls[0] < MAX_CALLS
 
 
 @jit
-def settle(
+def solve_active_set(
     own: Work,
     members: IntVector,
-    square: KernelMatrix,
-    held: Part,
+    square: RowCache,
+    kernel: KernelRows,
     free: FreeSet,
-    how: tuple[float, int, bool],
+    limits: ActiveSetLimits,
 ) -> tuple[int, bool]:
-    """Take members to their common optimum: (steps made, whether they are there).
+    """Take the members to their common optimum: (steps made, whether it was reached).
 
-    `how` is (violation that will do, most steps, whether the sum is fixed); `square` is
-    K between members, in any precision, `held` between all variables.
+    `own` holds the members, `members` their numbers among all variables; `square` has
+    the rows of K of the members that may move, over all members, in any precision.
     """
-    level, most, is_bound = how
-    most = min(most, MOST_STEPS * len(members))
+    n_groups = limits.n_groups
+    max_steps = min(limits.max_steps, MAX_STEPS * len(members))
     free.n_calls[0] += 1
-    if not _gather(own, members, held, free):
+    if not _synchronise(own, members, kernel, free, n_groups):
         return 0, False
-    change, made, n_new = np.zeros(len(members)), 0, MOST_AT_ONCE
-    while made < most:
+    change, level = np.zeros(len(members)), np.zeros(MAX_GROUPS)
+    made, n_entering = 0, MAX_ENTERING
+    while made < max_steps:
         before = made
-        made, has_moved = _walk(own, free, change, is_bound, made)
-        _tell(own, free, square, change, is_bound)
-        lowest, highest = bounds(own.grad, own.rise, own.fall)
-        violation = highest - lowest if is_bound else max(highest, -lowest)
-        if violation <= level:
+        made, has_moved = _step_to_bounds(own, free, change, level, n_groups, made)
+        _update_slopes(own, free, square, change, n_groups)
+        violation = _violation(own, n_groups)
+        if violation <= limits.tol:
             return made, True
         if made > before and not has_moved:
-            n_new //= 2
-        middle = 0.0
-        if is_bound:
-            n = free.n[0]
-            middle = total(free.slope, n) / n if n > 0 else 0.5 * (lowest + highest)
-        if n_new == 0 or not _admit(own, members, held, free, middle, n_new):
+            n_entering //= 2
+        _levels(own, free, n_groups, level)
+        if n_entering == 0 or not _enter_worst(
+            own, members, kernel, free, level, n_groups, n_entering
+        ):
             break
-    free.n_calls[0] = MOST_CALLS
+    free.n_calls[0] = MAX_CALLS
     return made, False
 
 
 @jit
-def _gather(own: Work, members: IntVector, held: Part, free: FreeSet) -> bool:
-    """Bring the set up to date; False if it cannot hold everybody who is free."""
-    m, are_free = len(members), _are_free(own)
-    if not _has_room_for(free, are_free):
+def _violation(own: Work, n_groups: int) -> float:
+    if n_groups == 0:
+        lowest, highest = bounds(own.grad, own.rise, own.fall)
+        return max(highest, -lowest)
+    _, _, _, violation = worst_group(own.grad, own.rise, own.fall, own.start)
+    return violation
+
+
+@jit
+def _levels(own: Work, free: FreeSet, n_groups: int, level: FloatVector) -> None:
+    """The slope that the free variables of each group share.
+
+    Of a group without free variables, the middle between its extreme slopes.
+    """
+    for g in range(n_groups):
+        total, n_free = 0.0, 0
+        for i in range(free.n[0]):
+            if free.group[i] == g:
+                total += free.slope[i]
+                n_free += 1
+        if n_free > 0:
+            level[g] = total / n_free
+            continue
+        first, last = own.start[g], own.start[g + 1]
+        lowest, highest = bounds(
+            own.grad[first:last], own.rise[first:last], own.fall[first:last]
+        )
+        level[g] = 0.5 * (lowest + highest)
+
+
+# The set and its inverse.
+
+
+@jit
+def _synchronise(
+    own: Work, members: IntVector, kernel: KernelRows, free: FreeSet, n_groups: int
+) -> bool:
+    """Make the set that of the free members; False if it has no room for them."""
+    m, n_free = len(members), 0
+    for slot in range(free.n[0]):
+        free.member[slot] = ABSENT
+    for k in range(m):
+        if is_free(own.beta[k], own.kink[k], own.lower[k], own.upper[k]):
+            n_free += 1
+            slot = free.slot[members[k]]
+            if slot != ABSENT:
+                free.member[slot] = k
+    if n_free > len(free.variable):
         return False
-    _drop_bound(members, are_free, free)
+    for slot in range(free.n[0] - 1, -1, -1):
+        if free.member[slot] == ABSENT:
+            _leave(free, slot, n_groups)
     n = free.n[0]
     for slot in range(n):
-        _stand(own, free, slot, free.place[slot], True)
+        _set_box(own, free, slot, free.member[slot], True)
     for i in range(n):
-        free.pull[i] = dot(free.inverse[i, :n], free.slope[:n])
-        free.share[i] = total(free.inverse[i], n)
+        free.inv_K_slope[i] = dot(free.inverse[i, :n], free.slope[:n])
+        for g in range(n_groups):
+            free.inv_K_ones[g, i] = 0.0
+        if n_groups > 0:
+            for j in range(n):
+                free.inv_K_ones[free.group[j], i] += free.inverse[i, j]
     for k in range(m):
-        if are_free[k] and free.slot[members[k]] == NOWHERE:
-            _enter(own, members, held, free, k, True)
+        if free.slot[members[k]] == ABSENT and is_free(
+            own.beta[k], own.kink[k], own.lower[k], own.upper[k]
+        ):
+            _enter(own, members, kernel, free, k, True, n_groups)
     return True
 
 
 @jit
-def _drop_bound(members: IntVector, are_free: BoolVector, free: FreeSet) -> None:
-    """Find the free among the members; those who are free no more leave."""
-    for slot in range(free.n[0]):
-        free.place[slot] = NOWHERE
-    for k in range(len(members)):
-        slot = free.slot[members[k]]
-        if slot != NOWHERE and are_free[k]:
-            free.place[slot] = k
-    for slot in range(free.n[0] - 1, -1, -1):
-        if free.place[slot] == NOWHERE:
-            _leave(free, slot)
-
-
-@jit
-def _are_free(own: Work) -> BoolVector:
-    """Which members are off every bound."""
-    found = np.empty(len(own.beta), dtype=np.bool_)
-    for k in range(len(found)):
-        found[k] = is_free(own.beta[k], own.kink[k], own.lower[k], own.upper[k])
-    return found
-
-
-@jit
-def _has_room_for(free: FreeSet, are_free: BoolVector) -> bool:
-    n_free = 0
-    for k in range(len(are_free)):
-        n_free += are_free[k]
-    return n_free <= len(free.who)
-
-
-@jit
-def _stand(own: Work, free: FreeSet, slot: int, k: int, is_rising: bool) -> None:
-    """Member k: its box, as far as the next kink, and its slope there."""
-    b, kink = own.beta[k], own.kink[k]
+def _set_box(own: Work, free: FreeSet, slot: int, k: int, is_rising: bool) -> None:
+    """Member k: its group, its box as far as the next kink, and its slope there."""
+    beta, kink = own.beta[k], own.kink[k]
     free.lower[slot], free.upper[slot] = own.lower[k], own.upper[k]
     if kink > 0.0:
-        if b > 0.0 or (b == 0.0 and is_rising):
+        if beta > 0.0 or (beta == 0.0 and is_rising):
             free.lower[slot] = 0.0
         else:
             free.upper[slot], kink = 0.0, -kink
+    free.group[slot] = group_of(own, k)
     free.kink[slot] = kink
     free.slope[slot] = own.grad[k] + kink
 
@@ -191,52 +229,70 @@ def _stand(own: Work, free: FreeSet, slot: int, k: int, is_rising: bool) -> None
 def _enter(
     own: Work,
     members: IntVector,
-    held: Part,
+    kernel: KernelRows,
     free: FreeSet,
     k: int,
     is_rising: bool,
+    n_groups: int,
 ) -> bool:
-    """Member k becomes free, unless K between it and the others is singular."""
-    n, inverse, own_at = free.n[0], free.inverse, held.at[members[k]]
-    row = held.K[own_at]
+    """Add member k to the set, unless K between it and the others is singular.
+
+    The inverse grows by a row and a column: with u = inverse @ K_Fk and the pivot
+    K_kk - K_kF u, a rank-one update.
+    """
+    n, inverse, variable = free.n[0], free.inverse, members[k]
+    slot = obtain_row(kernel.cache, kernel.source, kernel.row[variable], variable)
+    if slot == NOBODY:
+        return False
+    row = kernel.cache.rows[slot]
     column, u = np.empty(n), np.empty(n)
     for i in range(n):
-        column[i] = row[held.at[free.who[i]]]
+        column[i] = row[kernel.column[free.variable[i]]]
     for i in range(n):
         u[i] = dot(inverse[i, :n], column)
-    own_value = row[own_at]
-    pivot = own_value + TIE * abs(own_value) - dot(u, column)
-    if pivot <= TOO_FLAT * abs(own_value):
+    diagonal = row[kernel.column[variable]]
+    pivot = diagonal + RIDGE * abs(diagonal) - dot(u, column)
+    if pivot <= MIN_PIVOT * abs(diagonal):
         return False
-    free.who[n], free.place[n], free.slot[members[k]] = members[k], k, n
-    _stand(own, free, n, k, is_rising)
-    pull = (free.slope[n] - dot(u, free.slope[:n])) / pivot
-    share = (1.0 - total(u, n)) / pivot
+    free.variable[n], free.member[n], free.slot[variable] = variable, k, n
+    _set_box(own, free, n, k, is_rising)
+    new_slope = (free.slope[n] - dot(u, free.slope[:n])) / pivot
     for i in range(n):
-        _add(inverse[i, :n], u, u[i] / pivot)
+        _add_multiple(inverse[i, :n], u, u[i] / pivot)
         inverse[i, n] = inverse[n, i] = -u[i] / pivot
-        free.pull[i] -= u[i] * pull
-        free.share[i] -= u[i] * share
-    inverse[n, n], free.pull[n], free.share[n] = 1.0 / pivot, pull, share
+        free.inv_K_slope[i] -= u[i] * new_slope
+    inverse[n, n], free.inv_K_slope[n] = 1.0 / pivot, new_slope
+    for g in range(n_groups):
+        ones = 1.0 if free.group[n] == g else 0.0
+        for i in range(n):
+            ones -= u[i] if free.group[i] == g else 0.0
+        ones /= pivot
+        for i in range(n):
+            free.inv_K_ones[g, i] -= u[i] * ones
+        free.inv_K_ones[g, n] = ones
     free.n[0] = n + 1
     return True
 
 
 @jit
-def _leave(free: FreeSet, slot: int) -> None:
-    """Somebody is free no more; the last takes the place."""
+def _leave(free: FreeSet, slot: int, n_groups: int) -> None:
+    """Remove an entry: a rank-one update of the inverse; the last takes its place."""
     n, inverse = free.n[0], free.inverse
     last, column = n - 1, np.empty(n)
     for i in range(n):
         column[i] = inverse[slot, i]
-    pull, share = free.pull[slot] / column[slot], free.share[slot] / column[slot]
+    pivot = column[slot]
+    slope = free.inv_K_slope[slot] / pivot
     for i in range(n):
-        if i == slot:
-            continue
-        _add(inverse[i, :n], column, -column[i] / column[slot])
-        free.pull[i] -= column[i] * pull
-        free.share[i] -= column[i] * share
-    free.slot[free.who[slot]] = NOWHERE
+        if i != slot:
+            _add_multiple(inverse[i, :n], column, -column[i] / pivot)
+            free.inv_K_slope[i] -= column[i] * slope
+    for g in range(n_groups):
+        ones = free.inv_K_ones[g, slot] / pivot
+        for i in range(n):
+            free.inv_K_ones[g, i] -= column[i] * ones
+        free.inv_K_ones[g, slot] = free.inv_K_ones[g, last]
+    free.slot[free.variable[slot]] = ABSENT
     free.n[0] = last
     if slot == last:
         return
@@ -245,95 +301,160 @@ def _leave(free: FreeSet, slot: int) -> None:
     for i in range(n):
         inverse[i, slot] = inverse[i, last]
     inverse[slot, slot] = inverse[last, last]
-    free.who[slot], free.place[slot] = free.who[last], free.place[last]
+    free.variable[slot], free.member[slot] = free.variable[last], free.member[last]
+    free.group[slot] = free.group[last]
     free.lower[slot], free.upper[slot] = free.lower[last], free.upper[last]
     free.kink[slot], free.slope[slot] = free.kink[last], free.slope[last]
-    free.pull[slot], free.share[slot] = free.pull[last], free.share[last]
-    free.slot[free.who[slot]] = slot
+    free.inv_K_slope[slot] = free.inv_K_slope[last]
+    free.slot[free.variable[slot]] = slot
+
+
+@jit_fast
+def _add_multiple(row: FloatVector, other: FloatVector, factor: float) -> None:
+    for k in range(row.size):
+        row[k] += factor * other[k]
+
+
+# Steps.
 
 
 @jit
-def _walk(
-    own: Work, free: FreeSet, change: FloatVector, is_bound: bool, made: int
+def _step_to_bounds(
+    own: Work,
+    free: FreeSet,
+    change: FloatVector,
+    level: FloatVector,
+    n_groups: int,
+    made: int,
 ) -> tuple[int, bool]:
-    """To the common optimum of the free, bound by bound: (steps, whether any moved)."""
+    """To the common optimum of the set, bound by bound: (steps, whether any moved)."""
     has_moved = False
-    while free.n[0] > (1 if is_bound else 0):
-        n, middle = free.n[0], 0.0
-        if is_bound:
-            middle = total(free.pull, n) / total(free.share, n)
-        part, met = _part_of_way(own, free, middle)
-        _go(own, free, change, middle, part, met)
+    while free.n[0] > 0 and _solve_for_levels(free, n_groups, level):
+        length, blocking = _step_length(own, free, level, n_groups)
+        has_moved = _take_step(own, free, change, level, n_groups, length, blocking) | (
+            has_moved
+        )
         made += 1
-        has_moved = has_moved or part > 0.0
-        if met == NOWHERE:
+        if blocking == ABSENT:
             break
-        _leave(free, met)
+        _leave(free, blocking, n_groups)
     return made, has_moved
 
 
 @jit
-def _part_of_way(own: Work, free: FreeSet, middle: float) -> tuple[float, int]:
-    """How far the free can go together, and who meets a bound then, or NOWHERE."""
-    part, met = 1.0, NOWHERE
+def _solve_for_levels(free: FreeSet, n_groups: int, level: FloatVector) -> bool:
+    """The multipliers at the common optimum: EᵀK⁻¹E level = EᵀK⁻¹ slope.
+
+    False where no step keeps all sums: each group has one free variable at most, or
+    the equations are singular.
+    """
+    n = free.n[0]
+    if n_groups == 0:
+        return True
+    a, b, c, p, q, n_first = 0.0, 0.0, 0.0, 0.0, 0.0, 0
+    for i in range(n):
+        if free.group[i] == 0:
+            a += free.inv_K_ones[0, i]
+            p += free.inv_K_slope[i]
+            n_first += 1
+        else:
+            b += free.inv_K_ones[0, i]
+            c += free.inv_K_ones[1, i]
+            q += free.inv_K_slope[i]
+    n_second = n - n_first
+    if n_first <= 1 and n_second <= 1:
+        return False
+    if n_second == 0:
+        level[0] = p / a
+        return a > 0.0
+    if n_first == 0:
+        level[1] = q / c
+        return c > 0.0
+    determinant = a * c - b * b
+    level[0], level[1] = (c * p - b * q) / determinant, (a * q - b * p) / determinant
+    return a > 0.0 and c > 0.0 and determinant > MIN_DETERMINANT * a * c
+
+
+@jit
+def _direction(free: FreeSet, i: int, level: FloatVector, n_groups: int) -> float:
+    """Entry i of the Newton step."""
+    step = -free.inv_K_slope[i]
+    for g in range(n_groups):
+        step += level[g] * free.inv_K_ones[g, i]
+    return step
+
+
+@jit
+def _step_length(
+    own: Work, free: FreeSet, level: FloatVector, n_groups: int
+) -> tuple[float, int]:
+    """The part of the step that stays in the box, and the entry that meets a bound."""
+    length, blocking = 1.0, ABSENT
     for i in range(free.n[0]):
-        step = middle * free.share[i] - free.pull[i]
+        step = _direction(free, i, level, n_groups)
         if step == 0.0:
             continue
         end = free.upper[i] if step > 0.0 else free.lower[i]
-        room = max((end - own.beta[free.place[i]]) / step, 0.0)
-        if room < part:
-            part, met = room, i
-    return part, met
+        room = max((end - own.beta[free.member[i]]) / step, 0.0)
+        if room < length:
+            length, blocking = room, i
+    return length, blocking
 
 
 @jit
-def _go(
+def _take_step(
     own: Work,
     free: FreeSet,
     change: FloatVector,
-    middle: float,
-    part: float,
-    met: int,
-) -> None:
-    """All of the free go this part of the way; `met` ends at its very bound."""
+    level: FloatVector,
+    n_groups: int,
+    length: float,
+    blocking: int,
+) -> bool:
+    """Move the set; `blocking` ends at its very bound. Whether anything moved."""
+    has_moved = False
     for i in range(free.n[0]):
-        k, step = free.place[i], part * (middle * free.share[i] - free.pull[i])
+        k = free.member[i]
+        step = length * _direction(free, i, level, n_groups)
         after = min(max(own.beta[k] + step, free.lower[i]), free.upper[i])
-        if i == met and part > 0.0:
+        if i == blocking and length > 0.0:
             after = free.upper[i] if step > 0.0 else free.lower[i]
-        own.gained[0] -= step * free.slope[i] * (1.0 - 0.5 * part)
+        # With the sums kept, the decrease along a Newton step needs slopes alone.
+        own.gained[0] -= step * free.slope[i] * (1.0 - 0.5 * length)
+        has_moved = has_moved or after != own.beta[k]
         change[k] += after - own.beta[k]
         own.beta[k] = after
-        free.pull[i] += step
-        free.slope[i] += part * (middle - free.slope[i])
-        if i == met:
+        free.inv_K_slope[i] += step
+        target = level[free.group[i]] if n_groups > 0 else 0.0
+        free.slope[i] += length * (target - free.slope[i])
+        if i == blocking:
             own.rise[k], own.fall[k] = mask_of(
                 after, own.kink[k], own.lower[k], own.upper[k]
             )
+    return has_moved
 
 
 @jit
-def _tell(
+def _update_slopes(
     own: Work,
     free: FreeSet,
-    square: KernelMatrix,
+    square: RowCache,
     change: FloatVector,
-    is_bound: bool,
+    n_groups: int,
 ) -> None:
-    """Slopes of all members; those of the free are known better than rows tell."""
-    if is_bound:
-        _balance(own, free, change)
-    moved, weight, n_moved = np.empty(len(change), dtype=np.intp), change.copy(), 0
-    for k in range(len(change)):
+    """Slopes of all members; those of the set are known better than K gives them."""
+    for g in range(n_groups):
+        _restore_sum(own, free, change, g)
+    m, n_moved = len(change), 0
+    moved, weight = np.empty(m, dtype=np.intp), np.empty(m)
+    for k in range(m):
         if change[k] != 0.0:
-            moved[n_moved], weight[n_moved] = k, change[k]
+            moved[n_moved], weight[n_moved] = square.slot[own.row[k]], change[k]
             n_moved += 1
         change[k] = 0.0
-    ends = 0, len(change)
-    add_rows(square, moved[:n_moved], weight[:n_moved], ends, own.grad)
+    add_rows(square.rows, moved[:n_moved], weight[:n_moved], (0, m), own.grad)
     for i in range(free.n[0]):
-        k = free.place[i]
+        k = free.member[i]
         own.grad[k] = free.slope[i] - free.kink[i]
         own.rise[k], own.fall[k] = mask_of(
             own.beta[k], own.kink[k], own.lower[k], own.upper[k]
@@ -341,54 +462,52 @@ def _tell(
 
 
 @jit
-def _balance(own: Work, free: FreeSet, change: FloatVector) -> None:
-    """The sum as it was: rounding goes to whoever has most room."""
-    drift = total(change, len(change))
-    widest, widest_room = NOWHERE, abs(drift)
+def _restore_sum(own: Work, free: FreeSet, change: FloatVector, g: int) -> None:
+    """Rounding in the sum of a group goes to the variable with most room."""
+    drift = 0.0
+    for k in range(own.start[g], own.start[g + 1]):
+        drift += change[k]
+    widest, widest_room = ABSENT, abs(drift)
     for i in range(free.n[0]):
-        b = own.beta[free.place[i]]
-        room = min(free.upper[i] - b, b - free.lower[i])
-        if room > widest_room:
-            widest, widest_room = free.place[i], room
-    if widest != NOWHERE:
+        beta = own.beta[free.member[i]]
+        room = min(free.upper[i] - beta, beta - free.lower[i])
+        if free.group[i] == g and room > widest_room:
+            widest, widest_room = free.member[i], room
+    if widest != ABSENT:
         own.beta[widest] -= drift
         change[widest] -= drift
 
 
 @jit
-def _admit(
+def _enter_worst(
     own: Work,
     members: IntVector,
-    held: Part,
+    kernel: KernelRows,
     free: FreeSet,
-    middle: float,
-    n_new: int,
+    level: FloatVector,
+    n_groups: int,
+    n_entering: int,
 ) -> bool:
-    """The worst of those that are not free enter; False if nobody can."""
-    m = len(members)
-    excess, worst = np.zeros(m), 0.0
+    """The members at a bound that violate most enter the set; False if none can."""
+    m, n_before, worst = len(members), free.n[0], 0.0
+    excess = np.zeros(m)
     for k in range(m):
-        if free.slot[members[k]] == NOWHERE:
+        if free.slot[members[k]] == ABSENT:
+            middle = level[group_of(own, k)] if n_groups > 0 else 0.0
             up = middle - own.grad[k] - own.rise[k]
             excess[k] = max(up, own.grad[k] + own.fall[k] - middle, 0.0)
             worst = max(worst, excess[k])
-    n_before = free.n[0]
     if n_before == 0:
-        n_new = max(n_new, 2)  # one on either side
-    for _ in range(n_new):
+        n_entering = max(n_entering, 2)  # one on either side of the level
+    for _ in range(n_entering):
         k = 0
         for i in range(1, m):
             if excess[i] > excess[k]:
                 k = i
-        if excess[k] <= AS_BAD * worst or free.n[0] == len(free.who):
+        if excess[k] <= ENTERING_SHARE * worst or free.n[0] == len(free.variable):
             break
+        middle = level[group_of(own, k)] if n_groups > 0 else 0.0
         is_rising = middle - own.grad[k] - own.rise[k] == excess[k]
-        _enter(own, members, held, free, k, is_rising)
+        _enter(own, members, kernel, free, k, is_rising, n_groups)
         excess[k] = 0.0
     return free.n[0] > n_before
-
-
-@jit_fast
-def _add(row: FloatVector, other: FloatVector, part: float) -> None:
-    for k in range(row.size):
-        row[k] += part * other[k]

@@ -11,8 +11,7 @@ import numpy as np
 from maxmargin._jit import jit
 from maxmargin.kernels.held import Part
 from maxmargin.problems.dual import DualProblem, group_levels, kkt_violation
-from maxmargin.solvers.active_set import make_free_set
-from maxmargin.solvers.rounds import Held, Limits, make_crew, rounds_until
+from maxmargin.solvers.rounds import Limits, hold, make_crew, rounds_until
 from maxmargin.solvers.work import gather_work
 from maxmargin.typing import FloatVector, KernelMatrix
 
@@ -53,8 +52,7 @@ def begin(
     for k in range(n):
         is_finite = is_finite and np.isfinite(grad[k])
     if is_finite:
-        held = Held(part, make_free_set(len(diagonal)))
-        n_moves, _ = rounds_until(work, crew, held, None, singly, limits)
+        n_moves, _ = rounds_until(work, crew, hold(part), None, singly, limits)
     beta, grad = work.beta, work.grad
     after = np.zeros(len(diagonal))
     for k in range(n):

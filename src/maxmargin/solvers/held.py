@@ -22,7 +22,6 @@ from maxmargin.problems.dual import (
     group_levels,
     kkt_violation,
 )
-from maxmargin.solvers.active_set import make_free_set
 from maxmargin.solvers.at_once import Begun, begin
 from maxmargin.solvers.descent import solve_smo
 from maxmargin.solvers.free_set import Leaps
@@ -38,9 +37,9 @@ from maxmargin.solvers.pace import Pace
 from maxmargin.solvers.result import Options, Status, WorkingSet
 from maxmargin.solvers.rounds import (
     SINGLY,
-    Held,
     Limits,
     has_room,
+    hold,
     make_crew,
     rounds_until,
 )
@@ -165,7 +164,7 @@ class Rounds:
 
     def __init__(self, gram: HeldGram) -> None:
         self.diagonal, self.rows = gram.diagonal(), gram.single()
-        self.held = Held(gram.part, make_free_set(gram.n))
+        self.held = hold(gram.part)
         self.square = promised_square(min(gram.n, SPARE_SIDE))
         self.crew = make_crew(gram.n, self.square)
 
@@ -182,7 +181,7 @@ class Rounds:
         self.leave()
         self.square = promised_square(n)
         self.crew = make_crew(n, self.square)
-        self.held = Held(self.held.part, make_free_set(n))
+        self.held = hold(self.held.part)
         return True
 
     def solve(self, problem: DualProblem, pace: Pace, begun: Begun) -> Ended:

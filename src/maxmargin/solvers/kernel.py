@@ -13,9 +13,9 @@ from maxmargin.problems.dual import DualProblem
 from maxmargin.solvers.descent import solve_smo
 from maxmargin.solvers.gradient import Reached, solution_at
 from maxmargin.solvers.grow import grow
+from maxmargin.solvers.in_memory import solve_in_memory
 from maxmargin.solvers.pace import Pace
 from maxmargin.solvers.result import Options, Solution
-from maxmargin.solvers.small import solve_tiny
 from maxmargin.typing import FloatVector
 
 MANY = 300  # samples: below, a polish to the last digits costs little
@@ -33,13 +33,14 @@ def solve(
     start where somebody knows it already, in float32's precision.
     """
     pace = Pace(options, len(problem.linear))
-    ending = solve_tiny(problem, gram, options) if options.method == "auto" else None
-    if ending is not None:
-        pace.n_iter += ending.n_moves
-        if ending.has_converged:
-            return ending.solution(pace.n_iter)
-        if np.isfinite(ending.violation):
-            problem, image = problem.starting_at(ending.beta), None
+    found = solve_in_memory(problem, gram, options)
+    if found is not None:
+        solution, has_converged = found
+        if has_converged:
+            return solution
+        pace.n_iter += solution.n_iter
+        if np.isfinite(solution.violation):
+            problem, image = problem.starting_at(solution.beta), None
     if not _can_grow(problem, gram, options):
         return solve_smo(problem, gram, options, pace)
     reached = grow(problem, gram, options, pace, image)

@@ -14,7 +14,6 @@ from maxmargin.solvers.working_set import (
     second_order_partner,
     worst_group,
 )
-from maxmargin.typing import FloatVector
 
 # Why an epoch came back. STALLED: the pair with the largest gain cannot move by as
 # much as the spacing of float64, or a slope is not a number.
@@ -78,9 +77,19 @@ def pair_epoch(
                 return NEEDS_ROW, made, violation, j
         last_use[slot_j], clock[0] = clock[0], clock[0] + 1
         curvature = max(own + diagonal[j] - 2.0 * np.float64(row_i[j]), least)
-        step = move_pair(
-            beta, grad, rise, fall, lower, upper, kink, gained, i, j, curvature
+        beta[i], beta[j], step, gain = exchange(
+            beta[i],
+            beta[j],
+            grad[j] + fall[j] - grad[i] - rise[i],
+            curvature,
+            kink[i],
+            kink[j],
+            upper[i],
+            lower[j],
         )
+        gained[0] += gain
+        rise[i], fall[i] = mask_of(beta[i], kink[i], lower[i], upper[i])
+        rise[j], fall[j] = mask_of(beta[j], kink[j], lower[j], upper[j])
         if step == 0.0:
             return STALLED, made, violation, NOBODY
         add_difference(grad, row_i, rows[slot_j], step)
@@ -118,57 +127,49 @@ def compute_missing(cache: RowCache, source: RowSource, row: int, variable: int)
 
 
 @jit
-def move_pair(
-    beta: FloatVector,
-    grad: FloatVector,
-    rise: FloatVector,
-    fall: FloatVector,
-    lower: FloatVector,
-    upper: FloatVector,
-    kink: FloatVector,
-    gained: FloatVector,
-    i: int,
-    j: int,
+def exchange(
+    above: float,
+    below: float,
+    slope: float,
     curvature: float,
-) -> float:
-    """Raise beta_i and lower beta_j by the best common step; return it.
+    kink_i: float,
+    kink_j: float,
+    upper_i: float,
+    lower_j: float,
+) -> tuple[float, float, float, float]:
+    """Raise beta_i and lower beta_j by the best common step: (both, step, gain).
 
     Along the step the slope falls linearly, and by 2 kink where a variable crosses
     zero: stop where it vanishes, at such a kink, or at the box. One variable gives what
     the other takes, as float64 has it: the sum of the two does not drift.
     """
-    slope = grad[j] + fall[j] - grad[i] - rise[i]
-    above, below = beta[i], beta[j]
+    beta_i, beta_j, gain = above, below, 0.0
     is_at_stop_i = is_at_stop_j = False
     for _ in range(3):  # at most two kinks lie before the end
-        stop_i = stop_above(above, kink[i], upper[i])
-        stop_j = stop_below(below, kink[j], lower[j])
+        stop_i = stop_above(above, kink_i, upper_i)
+        stop_j = stop_below(below, kink_j, lower_j)
         room_i, room_j = stop_i - above, below - stop_j
         part = min(slope / curvature, room_i, room_j)
-        gained[0] += part * (slope - 0.5 * curvature * part)
+        gain += part * (slope - 0.5 * curvature * part)
         is_at_stop_i, is_at_stop_j = part == room_i, part == room_j
         above = stop_i if is_at_stop_i else above + part
         below = stop_j if is_at_stop_j else below - part
         slope -= curvature * part
         if is_at_stop_i:
-            slope = slope - 2.0 * kink[i] if stop_i != upper[i] else 0.0
+            slope = slope - 2.0 * kink_i if stop_i != upper_i else 0.0
         if is_at_stop_j:
-            slope = slope - 2.0 * kink[j] if stop_j != lower[j] else 0.0
+            slope = slope - 2.0 * kink_j if stop_j != lower_j else 0.0
         if slope <= 0.0 or not (is_at_stop_i or is_at_stop_j):
             break
     # The variable at a stop, or else the larger one, whose spacing is coarser, decides.
-    is_i_first = is_at_stop_i or (not is_at_stop_j and abs(above) >= abs(below))
-    if is_i_first:
-        step = above - beta[i]
+    if is_at_stop_i or (not is_at_stop_j and abs(above) >= abs(below)):
+        step = above - beta_i
         if not is_at_stop_j:
-            below = max(beta[j] - step, lower[j])
+            below = max(beta_j - step, lower_j)
     else:
-        step = beta[j] - below
-        above = min(beta[i] + step, upper[i])
-    beta[i], beta[j] = above, below
-    rise[i], fall[i] = mask_of(above, kink[i], lower[i], upper[i])
-    rise[j], fall[j] = mask_of(below, kink[j], lower[j], upper[j])
-    return step
+        step = beta_j - below
+        above = min(beta_i + step, upper_i)
+    return above, below, step, gain
 
 
 @jit

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum, IntEnum
 
+from maxmargin.solvers.tuning import TUNING, Tuning
 from maxmargin.typing import FloatVector
 
 
@@ -65,6 +66,7 @@ class Options:
     seed: int = 0  # of the order in which linear solvers visit samples or features
     n_problems: int = 1  # of the fit, such as pairs of classes: they share its patience
     callback: Callable[[Progress], object] | None = None
+    tuning: Tuning = TUNING
 
 
 @dataclass(frozen=True)

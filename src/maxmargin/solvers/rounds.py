@@ -26,9 +26,12 @@ from maxmargin.kernels.panels import (
 from maxmargin.kernels.source import no_source
 from maxmargin.kernels.turning import copy_turned
 from maxmargin.solvers.active_set import (
+    ActiveSetLimits,
     FreeSet,
-    can_settle,
-    settle,
+    KernelRows,
+    is_worth_trying,
+    make_free_set,
+    solve_active_set,
 )
 from maxmargin.solvers.coordinates import coordinate_epoch
 from maxmargin.solvers.pairs import OUT_OF_MOVES, pair_epoch
@@ -69,7 +72,15 @@ class Held(NamedTuple):
     """K in memory, and the inverse of its free part, which float64 allows."""
 
     part: Part
+    kernel: KernelRows
     free: FreeSet
+
+
+@jit
+def hold(part: Part) -> Held:
+    """K in memory, and no variable that is known to be free."""
+    kernel = KernelRows(cache_in(part.K, True), no_source(), part.at, part.at)
+    return Held(part, kernel, make_free_set(len(part.at)))
 
 
 class Crew(NamedTuple):
@@ -166,15 +177,17 @@ def _move(
     from the next round on at once.
     """
     first = most
-    if held is not None and can_settle(held.free):
+    if held is not None and is_worth_trying(held.free):
         first = min(most, crew.n[0] if held.free.n_calls[0] == 0 else 0)
     why, made = _epoch(own, crew, singly, level, first, is_second_order)
     if why != OUT_OF_MOVES or first == most:
         return made
     if held is not None:
-        members, rows = crew.members[: crew.n[0]], crew.cache.rows
-        how = level, most - made, singly is None
-        steps, is_there = settle(own, members, rows, held.part, held.free, how)
+        members = crew.members[: crew.n[0]]
+        bounds = ActiveSetLimits(level, most - made, 1 if singly is None else 0)
+        steps, is_there = solve_active_set(
+            own, members, crew.cache, held.kernel, held.free, bounds
+        )
         made += steps
         if not is_there and made < most:
             left = most - made

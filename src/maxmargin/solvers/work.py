@@ -42,7 +42,7 @@ def gather_work(
     """Copy what belongs to the active variables, masks computed afresh."""
     n = len(active)
     start = np.zeros(max(count_groups(problem.group), 1) + 1, dtype=np.intp)
-    work = _empty_work(n, start, curvature_floor(diagonal))
+    work = empty_work(n, start, curvature_floor(diagonal))
     for k in range(n):
         i = active[k]
         work.beta[k], work.grad[k] = beta[i], grad[i]
@@ -58,7 +58,7 @@ def gather_work(
 
 
 @jit
-def _empty_work(n: int, start: IntVector, min_curvature: float) -> Work:
+def empty_work(n: int, start: IntVector, min_curvature: float) -> Work:
     """Room for n variables."""
     return Work(
         np.empty(n),
@@ -81,7 +81,7 @@ def part_of(work: Work, members: IntVector) -> Work:
     """Some of these variables, by themselves: row k is that of member k."""
     n, start = len(members), np.zeros(2, dtype=np.intp)
     start[1] = n
-    part = _empty_work(n, start, work.min_curvature)
+    part = empty_work(n, start, work.min_curvature)
     for k in range(n):
         i = members[k]
         part.beta[k], part.grad[k] = work.beta[i], work.grad[i]
@@ -111,6 +111,15 @@ def set_masks(work: Work, first: int, last: int) -> None:
     lower, upper = work.lower, work.upper
     for k in range(first, last):
         rise[k], fall[k] = mask_of(beta[k], kink[k], lower[k], upper[k])
+
+
+@jit
+def group_of(work: Work, k: int) -> int:
+    """The group of variable k; 0 where there is none."""
+    g = 0
+    while k >= work.start[g + 1]:
+        g += 1
+    return g
 
 
 @jit

@@ -13,7 +13,7 @@ from maxmargin._jit import jit, jit_fast, larger, smaller
 from maxmargin.typing import FloatVector, IntVector, KernelMatrix
 
 SLICE = 256
-SINGLE = 4  # bytes of a float32
+SHORT_SLICE = 64  # variables: where the place of a maximum is looked up one by one
 AS_GOOD = 1.0 - 1e-5  # of the best gain: what float32 cannot tell from it
 
 
@@ -47,37 +47,23 @@ def add_row(grad: FloatVector, row_i: KernelMatrix, step: float) -> None:
 
 @jit_fast
 def best_pair_gain(
-    work_slice: tuple[FloatVector, FloatVector, FloatVector],
+    grad: FloatVector,
+    fall: FloatVector,
+    diagonal: FloatVector,
     row_i: KernelMatrix,
     lowest: float,
     diagonal_i: float,
     min_curvature: float,
 ) -> float:
-    """The largest slope² / curvature that a partner in this slice promises."""
-    grad, fall, diagonal = work_slice
-    best = 0.0
-    for k in range(grad.size):
-        slope = larger(grad[k] + fall[k] - lowest, 0.0)
-        curvature = diagonal_i + diagonal[k] - 2.0 * np.float64(row_i[k])
-        best = larger(best, slope * slope / larger(curvature, min_curvature))
-    return best
+    """The largest slope² / curvature that a partner promises.
 
-
-@jit_fast
-def best_single_gain(
-    work_slice: tuple[FloatVector, FloatVector, FloatVector],
-    row_i: KernelMatrix,
-    lowest: float,
-    diagonal_i: float,
-    min_curvature: float,
-) -> float:
-    """The same where rows are in float32: a choice needs no more, and costs half."""
-    grad, fall, diagonal = work_slice
-    best, nothing, two = np.float32(0.0), np.float32(0.0), np.float32(2.0)
-    least = np.float32(min_curvature)
+    Where rows are in float32, so is the gain: a choice needs no more, and costs half.
+    """
+    real = row_i.dtype.type
+    best, zero, two, least = real(0.0), real(0.0), real(2.0), real(min_curvature)
     for k in range(grad.size):
-        slope = larger(np.float32(grad[k] + fall[k] - lowest), nothing)
-        curvature = np.float32(diagonal_i + diagonal[k]) - two * row_i[k]
+        slope = larger(real(grad[k] + fall[k] - lowest), zero)
+        curvature = real(diagonal_i + diagonal[k]) - two * row_i[k]
         best = larger(best, slope * slope / larger(curvature, least))
     return float(best)
 
@@ -93,25 +79,23 @@ def place_of_lowest(grad: FloatVector, rise: FloatVector, lowest: float) -> int:
 
 @jit_fast
 def place_of_gain(
-    work_slice: tuple[FloatVector, FloatVector, FloatVector],
+    grad: FloatVector,
+    fall: FloatVector,
+    diagonal: FloatVector,
     row_i: KernelMatrix,
     lowest: float,
     diagonal_i: float,
     min_curvature: float,
     gain: float,
 ) -> int:
-    """The first variable of this slice that promises such a gain."""
-    grad, fall, diagonal = work_slice
-    nothing, two = np.float32(0.0), np.float32(2.0)
-    least, asked, size = np.float32(min_curvature), np.float32(gain), grad.size
-    found = np.int32(size)
+    """The first variable that promises such a gain; their number, if none does."""
     for k in range(grad.size):
-        slope = larger(np.float32(grad[k] + fall[k] - lowest), nothing)
-        curvature = np.float32(diagonal_i + diagonal[k]) - two * np.float32(row_i[k])
-        enough = asked * larger(curvature, least)
-        is_it = (slope > nothing) & (slope * slope >= enough)
-        found = min(found, np.int32(k) if is_it else np.int32(size))
-    return int(found)
+        slope = grad[k] + fall[k] - lowest
+        curvature = diagonal_i + diagonal[k] - 2.0 * np.float64(row_i[k])
+        enough = gain * larger(curvature, min_curvature)
+        if (slope > 0.0) & (slope * slope >= enough):
+            return k
+    return grad.size
 
 
 @jit
@@ -161,19 +145,31 @@ def second_order_partner(
     Where none is beyond `lowest`, or gains are too small for float32, the one with the
     highest slope.
     """
-    best, in_slice = -1.0, ends[0]
-    for s in range(ends[0], ends[1], SLICE):
-        e = min(s + SLICE, ends[1])
-        near = grad[s:e], fall[s:e], diagonal[s:e]
-        if row_i.itemsize == SINGLE:
-            gain = best_single_gain(near, row_i[s:e], lowest, own, least)
-        else:
-            gain = best_pair_gain(near, row_i[s:e], lowest, own, least)
+    best, s = -1.0, ends[0]
+    for first in range(ends[0], ends[1], SHORT_SLICE):
+        last = min(first + SHORT_SLICE, ends[1])
+        gain = best_pair_gain(
+            grad[first:last],
+            fall[first:last],
+            diagonal[first:last],
+            row_i[first:last],
+            lowest,
+            own,
+            least,
+        )
         if gain > best:
-            best, in_slice = gain, s
-    s, e = in_slice, min(in_slice + SLICE, ends[1])
-    near = grad[s:e], fall[s:e], diagonal[s:e]
-    k = place_of_gain(near, row_i[s:e], lowest, own, least, AS_GOOD * best)
+            best, s = gain, first
+    e = min(s + SHORT_SLICE, ends[1])
+    k = place_of_gain(
+        grad[s:e],
+        fall[s:e],
+        diagonal[s:e],
+        row_i[s:e],
+        lowest,
+        own,
+        least,
+        AS_GOOD * best,
+    )
     if s + k < e:
         return s + k
     return find_highest(grad, fall, ends[0], ends[1])

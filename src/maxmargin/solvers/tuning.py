@@ -1,0 +1,38 @@
+"""Which numbers decide how a kernel problem is solved? All of them, with their units.
+
+A value of this type is part of the options of a fit and is handed to compiled code as
+an argument, so that a test may pass another one. Costs are counted, never timed: a move
+is one step of SMO, a value is one K_ij.
+"""
+
+from typing import NamedTuple
+
+
+class Tuning(NamedTuple):
+    """Numbers of the solver that has all of K in memory (`in_memory`)."""
+
+    # Variables of one problem. With more, a working set needs fewer values of K.
+    max_variables: int = 1000
+    # Samples of all pairs of classes on one K. 64 MB of float64; with more, pages are
+    # written and read from memory rather than from the last-level cache.
+    max_shared_samples: int = 2896
+    # Features up to which compiled code computes a row when it is first needed; with
+    # more, BLAS computes all of K in less time than the rows that are needed.
+    max_features_of_rows: int = 16
+    # Samples below which an answer is exact to rounding: the last digits cost little,
+    # and weights that are whole numbers give the answer of repeated samples.
+    exact_below: int = 300
+    # Violation of an exact answer, relative to the largest slope at the start.
+    exact_tol: float = 1e-10
+    # Violation of other answers, relative to tol: the certificate sums anew.
+    inner_tol: float = 0.7
+    # Moves per variable before the active-set method is tried. What SMO solves with
+    # fewer has mostly variables at bounds, for which it is the better method.
+    moves_before_active_set: int = 4
+    # Moves per variable in all, of an exact answer that the active-set method missed.
+    max_moves: int = 30
+    # Slopes changed by moves in one call of compiled code: about 50 ms.
+    work_per_call: int = 50_000_000
+
+
+TUNING = Tuning()

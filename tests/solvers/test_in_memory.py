@@ -1,0 +1,198 @@
+"""Are problems of few variables solved by one call, alone and in stacks?"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from problems_zoo import CASES, Case
+from solved import assert_solved
+
+from maxmargin.data.rows import as_rows
+from maxmargin.kernels import RBF, MatrixGram, Polynomial, VectorGram
+from maxmargin.kernels.gram import Gram, RowsGram, gram_block
+from maxmargin.kernels.source import memory_source
+from maxmargin.problems import DualProblem, c_svc, epsilon_svr, nu_svc
+from maxmargin.problems.dual import kkt_violation
+from maxmargin.solvers import Options, solve
+from maxmargin.solvers.in_memory import (
+    LANES,
+    Stack,
+    can_solve,
+    solve_in_memory,
+    solve_stack,
+)
+from maxmargin.solvers.tuning import TUNING
+
+FEW = TUNING.exact_below
+
+
+IN_MEMORY = [
+    case
+    for case in CASES
+    if case.problem.n_groups <= 2 and not isinstance(case.gram, RowsGram)
+]
+
+
+@pytest.mark.parametrize("case", IN_MEMORY, ids=lambda case: case.name)
+def test_answers_of_few_samples_are_exact(case: Case) -> None:
+    assert solve_in_memory(case.problem, case.gram, Options()) is not None
+    assert_solved(case, solve(case.problem, case.gram, Options()), 1e-8)
+
+
+def test_callbacks_and_limits_are_for_solvers_in_slices() -> None:
+    assert can_solve(Options())
+    assert not can_solve(Options(callback=print))
+    assert not can_solve(Options(time_limit=1.0))
+    assert not can_solve(Options(max_iter=10))
+    assert not can_solve(Options(method="smo"))
+
+
+def posed(n: int, C: float = 1.0, d: int = 4) -> tuple[DualProblem, np.ndarray]:
+    rng = np.random.default_rng(n)
+    X = rng.normal(size=(n, d))
+    score = X[:, 0] * X[:, 1] + 0.5 * X[:, 2] + 0.5 * rng.normal(size=n)
+    return c_svc(np.where(score > 0.0, 1.0, -1.0), np.full(n, C)), X
+
+
+@pytest.mark.parametrize("is_given", [False, True])
+@pytest.mark.parametrize("d", [4, 40])
+@pytest.mark.parametrize("n", [FEW, TUNING.max_variables - 1])
+def test_more_samples_are_solved_to_the_tolerance(
+    n: int, d: int, is_given: bool
+) -> None:
+    problem, X = posed(n, d=d)
+    gram: Gram = VectorGram(RBF(1.0 / d), as_rows(X))
+    everything = np.arange(n)
+    if is_given:
+        gram = MatrixGram(gram_block(gram, everything, everything))
+
+    found = solve_in_memory(problem, gram, Options(tol=1e-4))
+
+    assert found is not None
+    solution, has_converged = found
+    assert has_converged
+    assert_solved(Case("", problem, gram), solution, 1e-4, precision=1e-12)
+
+
+@pytest.mark.parametrize("n", [LANES - 1, LANES, LANES + 1])
+@pytest.mark.parametrize("is_given", [False, True])
+def test_variables_may_stand_for_any_rows(is_given: bool, n: int) -> None:
+    problem, X = posed(n)
+    gram: Gram = VectorGram(RBF(0.5), as_rows(X))
+    everything = np.arange(n)
+    if is_given:
+        gram = MatrixGram(gram_block(gram, everything, everything))
+    problem = problem._replace(row=np.roll(everything, 7) // 2 * 2)
+
+    solution = solve(problem, gram, Options())
+
+    assert_solved(Case("", problem, gram), solution, 1e-8)
+
+
+def test_only_rows_that_are_needed_are_computed() -> None:
+    problem, X = posed(FEW)
+    gram = VectorGram(RBF(0.1), as_rows(X))
+
+    solution = solve(problem, gram, Options())
+
+    assert np.count_nonzero(solution.beta) <= solution.cache_misses < FEW
+
+
+def test_tubes_and_warm_starts() -> None:
+    _, X = posed(FEW)
+    problem = epsilon_svr(X[:, 0] * X[:, 1], np.ones(FEW), 0.1)
+    gram = VectorGram(RBF(0.5), as_rows(X))
+
+    cold = solve(problem, gram, Options(tol=1e-6))
+    warm = solve(problem._replace(start=cold.beta), gram, Options(tol=1e-6))
+
+    assert_solved(Case("", problem, gram), cold, 1e-6, precision=1e-12)
+    assert warm.n_iter <= 2
+    assert warm.objective == pytest.approx(cold.objective, rel=1e-9)
+
+
+def test_what_is_left_is_solved_from_where_the_call_ended() -> None:
+    problem, X = posed(FEW, 100.0)
+    gram = VectorGram(RBF(0.1), as_rows(X))
+    tuning = TUNING._replace(moves_before_active_set=1, max_moves=1)
+    options = Options(tuning=tuning)
+    n_steps = solve(problem, gram, Options()).n_iter
+
+    found = solve_in_memory(problem, gram, replace(options, tol=1e-12))
+    solution = solve(problem, gram, options)
+
+    assert found is not None
+    assert n_steps > 0
+    assert_solved(Case("", problem, gram), solution, 1e-3, precision=1e-5)
+
+
+def test_little_memory_is_kept_to() -> None:
+    problem, X = posed(FEW)
+    gram = VectorGram(Polynomial(1.0, 1.0, 2), as_rows(X))
+
+    enough = Options(cache_bytes=16 * FEW**2)
+
+    assert solve_in_memory(problem, gram, enough) is not None
+    less = replace(enough, cache_bytes=enough.cache_bytes - 1)
+    assert solve_in_memory(problem, gram, less) is None
+
+
+def test_values_that_overflow_are_refused() -> None:
+    problem, X = posed(20)
+    X[3] = 1e200
+    gram = VectorGram(Polynomial(1.0, 0.0, 2), as_rows(X))
+
+    found = solve_in_memory(problem, gram, Options())
+
+    assert found is not None and not found[1]
+    with pytest.raises(ValueError, match="not finite"):
+        solve(problem, gram, Options())
+
+
+def stacked(
+    problems: list[DualProblem], rows: list[np.ndarray], K: np.ndarray
+) -> Stack:
+    together = DualProblem(*map(np.concatenate, zip(*problems, strict=True)))
+    size = np.array([len(part.linear) for part in problems])
+    diagonal = K.diagonal()[np.concatenate(rows)]
+    n_groups = problems[0].n_groups
+    return Stack(together, diagonal, np.cumsum(size), size, n_groups)
+
+
+@pytest.mark.parametrize("machine", ["c_svc", "nu_svc"])
+@pytest.mark.parametrize("is_exact", [False, True])
+def test_each_problem_of_a_stack_has_the_answer_it_has_alone(
+    machine: str, is_exact: bool
+) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(90, 3))
+    gram = VectorGram(RBF(0.5), as_rows(X))
+    K = gram_block(gram, np.arange(90), np.arange(90))
+    rows = [np.sort(rng.permutation(90)[:n]) for n in (40, 3, 33, 64)]
+    problems = []
+    for own in rows:
+        y = np.where(np.arange(len(own)) < (len(own) + 1) // 2, 1.0, -1.0)
+        made = c_svc(y, np.full(len(own), 5.0))
+        problems.append(
+            made if machine == "c_svc" else nu_svc(y, np.ones(len(own)), 0.4)
+        )
+    stack, place = stacked(problems, rows, K), np.concatenate(rows)
+
+    found = [
+        solve_stack(stack, memory_source(K, place), Options(), is_exact, n_threads)
+        for n_threads in (1, 2)
+    ]
+
+    assert found[0].has_converged.all()
+    for one, other in zip(*found, strict=True):
+        assert one.tobytes() == other.tobytes()
+    for number, (problem, own) in enumerate(zip(problems, rows, strict=True)):
+        solution = found[0].solution(stack, number)
+        grad = K[np.ix_(own, own)] @ solution.beta + problem.linear
+        violation = kkt_violation(problem, solution.beta, grad)
+        assert violation == pytest.approx(solution.violation, abs=1e-11)
+        assert violation <= (1e-9 if is_exact else 1e-3)
+        alone = solve(problem, MatrixGram(K[np.ix_(own, own)]), Options())
+        assert solution.objective == pytest.approx(alone.objective, rel=1e-4)
