@@ -158,8 +158,7 @@ def fit_stack(
         near = [project_start(part, beta) for part, beta in parts]
         problem = problem._replace(start=np.concatenate(near))
     stack = Stack(problem, grams.diagonal[place], end, n_rows, problem.n_groups)
-    is_few = len(labels.code) < options.tuning.exact_below
-    is_exact = is_few or fit is fit_margin
+    is_exact = len(labels.code) < options.tuning.exact_below
     source = memory_source(grams.K, place)
     found = solve_stack(stack, source, options, is_exact, n_threads)
     first = end - n_rows

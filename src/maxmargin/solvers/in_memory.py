@@ -93,6 +93,7 @@ class StackLimits(NamedTuple):
     tol: float
     is_second_order: bool
     is_exact: bool  # to rounding, not only to tol
+    has_margin: bool  # nu-SVC: two levels, whose distance is what coefficients are for
 
 
 def stack_of(problem: DualProblem, diagonal: FloatVector) -> Stack:
@@ -123,11 +124,11 @@ def solve_in_memory(
         problem = problem.reordered(order)
     stack = stack_of(problem, gram.diagonal())
     # Only the last digits separate samples on the boundary of a one-class machine from
-    # outliers, and the two margins of nu-SVC.
+    # outliers.
     is_few = gram.n < tuning.exact_below and options.polish
-    is_exact = is_few or not problem.linear.any()
+    is_one_class = n_groups < 2 and not problem.linear.any()
     source = _row_source(gram, problem.row, tuning)
-    found = solve_stack(stack, source, options, is_exact, 1)
+    found = solve_stack(stack, source, options, is_few or is_one_class, 1)
     solution = found.solution(stack, 0)
     if order is not None:
         assert solution.grad is not None
@@ -166,7 +167,8 @@ def solve_stack(
         has_converged=np.zeros(n_problems, dtype=np.intp),
     )
     is_second_order = options.working_set is WorkingSet.SECOND_ORDER
-    limits = StackLimits(options.tol, is_second_order, is_exact)
+    has_margin = stack.n_groups > 1 and not stack.problem.linear.any()
+    limits = StackLimits(options.tol, is_second_order, is_exact, has_margin)
     task = partial(_solve_part, stack, source, limits, options.tuning, out)
     tasks = [partial(task, first, last) for first, last in _chunks(stack)]
     run_all(tasks, n_threads)
@@ -295,25 +297,30 @@ def _solve_one(
         if work.beta[k] != 0.0 and cache.slot[work.row[k]] == NOBODY:
             compute_missing(cache, source, work.row[k], k)
     _sum_gradient(problem, work, cache)
-    goal = tuning.inner_tol * limits.tol
+    goal, exact = tuning.inner_tol * limits.tol, 1.0
+    for k in range(n):
+        exact = max(exact, abs(work.grad[k]))
+    exact *= tuning.exact_tol
     if limits.is_exact:
-        steepest = 1.0
-        for k in range(n):
-            steepest = max(steepest, abs(work.grad[k]))
-        goal = min(tuning.exact_tol * steepest, goal)
-    max_moves = tuning.moves_before_active_set * n
-    why, made = _smo(work, cache, source, singly, goal, max_moves, limits)
-    if why == OUT_OF_MOVES:
-        steps, is_there = _solve_free(
-            work, cache, source, ActiveSetLimits(goal, max_moves, n_groups)
-        )
-        made += steps
-        why = CONVERGED
-        if limits.is_exact or not is_there:
-            # The method's own slopes leave out the ridge of its inverse.
-            _sum_gradient(problem, work, cache)
-            left = max(tuning.max_moves * n - made, 0)
-            why, more = _smo(work, cache, source, singly, goal, left, limits)
+        goal = min(exact, goal)
+    made, is_there = _converge(
+        problem, work, cache, source, singly, goal, limits, tuning
+    )
+    if limits.has_margin:
+        # Coefficients are divided by the margin, and so is what is left of the
+        # violation: a small margin needs a finer tolerance.
+        while is_there and goal > exact:
+            level = group_levels(problem, work.beta[:n], work.grad[:n])
+            share = tuning.margin_share * 0.5 * (level[0] - level[1])
+            if goal <= share:
+                break
+            goal *= tuning.refinement
+            if share > 0.0:
+                goal = min(goal, share)
+            goal = max(goal, exact)
+            more, is_there = _converge(
+                problem, work, cache, source, singly, goal, limits, tuning
+            )
             made += more
     # The certificate: slopes summed anew from rows in float64.
     _sum_gradient(problem, work, cache)
@@ -326,24 +333,45 @@ def _solve_one(
     out.objective[number] = dual_objective(problem, beta, grad)
     out.gap[number] = dual_gap(problem, beta, grad, level, limits.tol)
     out.n_moves[number], out.n_computed[number] = made, cache.n_used[0]
-    is_good_enough = not limits.is_exact or why == CONVERGED
-    out.has_converged[number] = is_good_enough and violation <= limits.tol
+    is_refined = is_there or not (limits.is_exact or limits.has_margin)
+    out.has_converged[number] = is_refined and violation <= limits.tol
 
 
 @jit
-def _solve_free(
+def _converge(
+    problem: DualProblem,
     work: Work,
     cache: RowCache,
     source: RowSource,
-    limits: ActiveSetLimits,
+    singly: int | None,
+    goal: float,
+    limits: StackLimits,
+    tuning: Tuning,
 ) -> tuple[int, bool]:
-    """The active-set method on all variables: (steps, whether it converged)."""
-    n = len(work.beta)
-    everything = np.empty(n, dtype=np.intp)
-    for k in range(n):
+    """SMO, then the active-set method, then SMO: (moves, whether the goal is met)."""
+    n, size = len(problem.linear), len(work.beta)
+    max_moves = tuning.moves_before_active_set * n
+    why, made = _smo(work, cache, source, singly, goal, max_moves, limits)
+    if why != OUT_OF_MOVES:
+        return made, why == CONVERGED
+    everything = np.empty(size, dtype=np.intp)
+    for k in range(size):
         everything[k] = k
     kernel = KernelRows(cache, source, work.row, everything)
-    return solve_active_set(work, everything, cache, kernel, make_free_set(n), limits)
+    n_groups = 0 if singly is not None else len(work.start) - 1
+    steps, _ = solve_active_set(
+        work,
+        everything,
+        cache,
+        kernel,
+        make_free_set(size),
+        ActiveSetLimits(goal, max_moves, n_groups),
+    )
+    # The slopes of that method leave out the ridge of its inverse.
+    _sum_gradient(problem, work, cache)
+    most = tuning.max_moves * n
+    why, more = _smo(work, cache, source, singly, goal, most, limits)
+    return made + steps + more, why == CONVERGED
 
 
 @jit

@@ -29,8 +29,13 @@ class Tuning(NamedTuple):
     # Moves per variable before the active-set method is tried. What SMO solves with
     # fewer has mostly variables at bounds, for which it is the better method.
     moves_before_active_set: int = 4
-    # Moves per variable in all, of an exact answer that the active-set method missed.
-    max_moves: int = 30
+    # Moves per variable after the active-set method has failed. Beyond, the problem is
+    # too hard for a single call.
+    max_moves: int = 100
+    # Violation of nu-SVC, relative to the margin that its coefficients are divided by.
+    margin_share: float = 0.01
+    # By how much tol is made finer at least, while the violation is larger than that.
+    refinement: float = 0.1
     # Slopes changed by moves in one call of compiled code: about 50 ms.
     work_per_call: int = 50_000_000
 
