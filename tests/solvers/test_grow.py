@@ -204,7 +204,7 @@ def test_the_callback_hears_of_the_end() -> None:
 
 
 def test_large_problems_grow_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
-    problem, X = posed("svc", n=TUNING.max_variables + 1)
+    problem, X = posed("svc", n=TUNING.max_samples + 1)
     gram = VectorGram(RBF(0.5), as_rows(X))
     by_growing = solve(problem, gram, Options())
     monkeypatch.setattr(kernel, "MANY", 2000)

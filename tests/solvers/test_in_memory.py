@@ -58,7 +58,7 @@ def posed(n: int, C: float = 1.0, d: int = 4) -> tuple[DualProblem, np.ndarray]:
 
 @pytest.mark.parametrize("is_given", [False, True])
 @pytest.mark.parametrize("d", [4, 40])
-@pytest.mark.parametrize("n", [FEW, TUNING.max_variables - 1])
+@pytest.mark.parametrize("n", [FEW, TUNING.max_samples - 1])
 def test_more_samples_are_solved_to_the_tolerance(
     n: int, d: int, is_given: bool
 ) -> None:

@@ -17,7 +17,10 @@ from maxmargin.data.sparse_meeting import sparse_dots
 from maxmargin.typing import FloatMatrix, FloatVector, IntVector, KernelMatrix
 
 SMALL_CELLS = 1 << 22  # 32 MB written out
-DENSE_SHARE = 0.3  # of nonzero values: from here on zeros cost less than indices
+NARROW = 192  # columns: dense rows this short have float32 kernel values from registers
+# Of nonzero values. A product costs 0.06 ns a stored value of one row, and 0.02 to 0.04
+# ns a column by BLAS (AMD EPYC, AVX-512; half of a symmetric matrix).
+DENSE_SHARE = 0.3
 CITY_BLOCK, SQUARED = 1, 2  # powers of a distance
 BLOCK_CELLS = 1 << 16  # of a copy that is made block by block
 
@@ -220,14 +223,15 @@ def as_rows(X: Any) -> Rows:
 
 
 def densify_if_better(rows: Rows) -> Rows:
-    """Dense where that is small, or hardly larger: BLAS then beats index chasing.
+    """Dense where that is small and narrow, or hardly larger.
 
-    Small sparse sets thus give the same bytes as their dense twins.
+    Narrow small sparse sets thus give the same bytes as their dense twins.
     """
     if isinstance(rows, DenseRows):
         return rows
     n_cells = len(rows) * rows.n_columns
-    if n_cells <= SMALL_CELLS or rows.n_values >= DENSE_SHARE * n_cells:
+    is_small = rows.n_columns <= NARROW and n_cells <= SMALL_CELLS
+    if is_small or rows.n_values >= DENSE_SHARE * n_cells:
         return rows.dense()
     return rows
 

@@ -13,16 +13,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from maxmargin._threads import raise_if_stopped
-from maxmargin.data.rows import SMALL_CELLS, DenseRows, Rows, SparseRows
+from maxmargin.data.rows import DenseRows, Rows
 from maxmargin.kernels.arena import SHORT
-from maxmargin.kernels.functions import RBF, ExactRBF, Kernel, Laplacian, Linear
+from maxmargin.kernels.functions import RBF, ExactRBF, Laplacian, Linear
 from maxmargin.kernels.gram import (
     Gram,
     MatrixGram,
     SingleKernel,
     VectorGram,
     sum_blocks,
+    whole_matrix,
 )
 from maxmargin.kernels.held import copy_of, part_of_kernel
 from maxmargin.kernels.once import Once
@@ -30,11 +30,9 @@ from maxmargin.kernels.pair_panels import ClassPanels, PairPanels, join_rows
 from maxmargin.kernels.panel_rows import WIDEST, pack_rows
 from maxmargin.kernels.single import is_mild
 from maxmargin.kernels.source import RowSource
-from maxmargin.kernels.tiles import fill_tiles, sum_rows
-from maxmargin.kernels.turning import copy_turned
+from maxmargin.kernels.tiles import fill_tiles, rectangle, sum_rows, symmetric
 from maxmargin.typing import FloatMatrix, FloatVector, IntVector, KernelMatrix
 
-TILE, SPARSE_TILE = 512, 1024  # rows and columns computed at once
 SINGLE, DOUBLE = 4, 8  # bytes of a value
 REPEATED = 2  # times that pairs need a value of K, on average: then it is kept
 NEVER = 1 << 62  # bytes that nobody has
@@ -95,7 +93,10 @@ class PairsInMemory(PairGrams):
     def __init__(self, gram: VectorGram | MatrixGram, members: Sequence[IntVector]):
         super().__init__(gram, members)
         order = np.concatenate(members)
-        self.K = _matrix(gram.take(order))
+        own = gram.take(order)
+        if isinstance(gram, VectorGram) and isinstance(own, VectorGram):
+            own.n_threads = gram.n_threads
+        self.K = whole_matrix(own)
         self.diagonal = self.K.diagonal().copy()
         edges = np.cumsum([0, *map(len, members)])
         self.place = [np.arange(a, b) for a, b in pairwise(edges)]
@@ -107,12 +108,6 @@ class PairsInMemory(PairGrams):
         shift = None if self.shift is None else self.shift[index]
         own = copy_of(part_of_kernel(self.K, index))
         return MatrixGram(own, self.bound, shift)
-
-
-def _matrix(gram: VectorGram | MatrixGram) -> FloatMatrix:
-    if isinstance(gram, MatrixGram):
-        return np.asarray(gram.K, dtype=np.float64)
-    return symmetric(gram.kernel, gram.rows)
 
 
 def keep_in_memory(
@@ -145,7 +140,9 @@ def computed_once(gram: Gram, counts: Sequence[int], n_bytes: int) -> Gram:
     is_dear = is_dear and n_needed >= REPEATED * n**2 and DOUBLE * n**2 <= n_bytes
     if not is_dear:
         return gram
-    return MatrixGram(symmetric(gram.kernel, gram.rows), gram.bound(), gram.shift)
+    return MatrixGram(
+        symmetric(gram.kernel, gram.rows, gram.n_threads), gram.bound(), gram.shift
+    )
 
 
 def _about_middle(gram: VectorGram) -> tuple[FloatVector, FloatVector] | None:
@@ -222,61 +219,21 @@ class BlockGrams(PairGrams):
         super().__init__(gram, members)
         self.vectors, self.sizes = gram, sizes
         counts = [len(own) for own in members]
-        prices = [DOUBLE * n**2 if self._serves(n, counts) else NEVER for n in counts]
+        prices = [
+            DOUBLE * n**2 if sizes.has_partners(n, counts) else NEVER for n in counts
+        ]
         self.chosen, self.n_bytes = _admitted(prices, sizes.n_bytes)
         self.squares = [Once(partial(_square, gram, own)) for own in members]
 
     def of(self, i: int, j: int) -> Gram:
         index = self.index(i, j)
-        is_shared = {i, j} <= self.chosen and not self._is_small(len(index))
-        if not (is_shared and self.sizes.all_needed(len(index))):
+        if not ({i, j} <= self.chosen and self.sizes.all_needed(len(index))):
             return self.gram.take(index)
         return BlockGram(self.vectors, index, self.squares[i], self.squares[j])
 
-    def _serves(self, own: int, counts: Sequence[int]) -> bool:
-        return self.sizes.has_partners(own, counts) and not all(
-            self._is_small(own + n) for n in counts
-        )
-
-    def _is_small(self, n: int) -> bool:
-        """Whether sparse rows are met quicker when their zeros are written out."""
-        rows = self.vectors.rows
-        return isinstance(rows, SparseRows) and n * rows.n_columns <= SMALL_CELLS
-
 
 def _square(gram: VectorGram, own: IntVector) -> FloatMatrix:
-    return symmetric(gram.kernel, gram.rows.take(own))
-
-
-def symmetric(kernel: Kernel, rows: Rows) -> FloatMatrix:
-    """The kernel between all rows: half is computed, the rest copied."""
-    n, step = len(rows), _step(rows)
-    out = np.empty((n, n))
-    for i in range(0, n, step):
-        own, top = rows.take(slice(i, i + step)), (i, min(i + step, n))
-        for j in range(i, n, step):
-            raise_if_stopped()
-            kernel.fill(own, rows.take(slice(j, j + step)), out, (i, j))
-            if i != j:
-                copy_turned(out, top, (j, min(j + step, n)), out, (j, i))
-    return out
-
-
-def rectangle(kernel: Kernel, a: Rows, b: Rows) -> FloatMatrix:
-    """The kernel between all rows of a and b."""
-    step = _step(a)
-    out = np.empty((len(a), len(b)))
-    for i in range(0, len(a), step):
-        own = a.take(slice(i, i + step))
-        for j in range(0, len(b), step):
-            raise_if_stopped()
-            kernel.fill(own, b.take(slice(j, j + step)), out, (i, j))
-    return out
-
-
-def _step(rows: Rows) -> int:
-    """Sparse rows need a room of all columns for every tile: fewer tiles are better."""
-    return SPARSE_TILE if isinstance(rows, SparseRows) else TILE
+    return symmetric(gram.kernel, gram.rows.take(own), n_threads=1)
 
 
 class PairGram:

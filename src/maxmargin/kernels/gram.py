@@ -22,7 +22,7 @@ from maxmargin.kernels.source import (
     make_source,
     no_source,
 )
-from maxmargin.kernels.tiles import fill_tiles, sum_rows
+from maxmargin.kernels.tiles import fill_tiles, sum_rows, symmetric
 from maxmargin.typing import FloatMatrix, FloatVector, IntVector, KernelMatrix
 
 BLOCK_ENTRIES = 1 << 22  # kernel values summed at once: 32 MB
@@ -78,6 +78,16 @@ def gram_block(
     out = np.empty((len(rows), len(columns)), dtype=dtype)
     gram.fill(rows, columns, out)
     return out
+
+
+def whole_matrix(gram: Gram) -> FloatMatrix:
+    """All of K."""
+    if isinstance(gram, MatrixGram):
+        return np.ascontiguousarray(gram.K, dtype=np.float64)
+    if isinstance(gram, VectorGram):
+        return symmetric(gram.kernel, gram.rows, gram.n_threads)
+    everything = np.arange(gram.n)
+    return gram_block(gram, everything, everything)
 
 
 def slope_size(gram: Gram, weight: FloatVector) -> float:

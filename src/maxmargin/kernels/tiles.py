@@ -5,13 +5,15 @@ from functools import partial
 import numpy as np
 
 from maxmargin._threads import raise_if_stopped, run_all
-from maxmargin.data.rows import DenseRows, Rows
+from maxmargin.data.rows import DenseRows, Rows, SparseRows
 from maxmargin.kernels.double_panels import sum_in_panels
 from maxmargin.kernels.functions import RBF, Kernel
-from maxmargin.typing import FloatVector, IntVector, KernelMatrix
+from maxmargin.kernels.turning import copy_turned
+from maxmargin.typing import FloatMatrix, FloatVector, IntVector, KernelMatrix
 
 TILE_ROWS = 64
 TILE_ENTRIES = 1 << 16  # a tile of float64 nearly fits the second-level cache
+SQUARE_ROWS, SPARSE_SQUARE_ROWS = 128, 1024  # of tiles of a symmetric matrix
 BLOCK_ENTRIES = 1 << 21  # kernel values written out at once: 16 MB
 WIDEST = 192  # columns: of longer rows, BLAS makes products faster
 
@@ -40,6 +42,47 @@ def _fill_tile(
 ) -> None:
     raise_if_stopped()
     kernel.fill(a.take(here), b.take(there), out, (here.start, there.start))
+
+
+def symmetric(kernel: Kernel, rows: Rows, n_threads: int) -> FloatMatrix:
+    """The kernel between all rows: half is computed, the rest copied."""
+    n, step = len(rows), _step(rows)
+    out = np.empty((n, n))
+    corners = [(i, j) for i in range(0, n, step) for j in range(i, n, step)]
+    parts = [rows.take(slice(i, i + step)) for i in range(0, n, step)]
+    tasks = [
+        partial(_fill_both, kernel, parts[i // step], parts[j // step], out, i, j)
+        for i, j in corners
+    ]
+    run_all(tasks, n_threads)
+    return out
+
+
+def _fill_both(
+    kernel: Kernel, a: Rows, b: Rows, out: FloatMatrix, i: int, j: int
+) -> None:
+    """A tile and, unless it is on the diagonal, its transpose."""
+    raise_if_stopped()
+    kernel.fill(a, b, out, (i, j))
+    if i != j:
+        copy_turned(out, (i, i + len(a)), (j, j + len(b)), out, (j, i))
+
+
+def rectangle(kernel: Kernel, a: Rows, b: Rows) -> FloatMatrix:
+    """The kernel between all rows of a and b."""
+    step = _step(a)
+    out = np.empty((len(a), len(b)))
+    for i in range(0, len(a), step):
+        own = a.take(slice(i, i + step))
+        for j in range(0, len(b), step):
+            raise_if_stopped()
+            kernel.fill(own, b.take(slice(j, j + step)), out, (i, j))
+    return out
+
+
+def _step(rows: Rows) -> int:
+    """Sparse rows need a buffer of all columns for every tile: fewer are better."""
+    return SPARSE_SQUARE_ROWS if isinstance(rows, SparseRows) else SQUARE_ROWS
 
 
 def sum_rows(

@@ -72,8 +72,8 @@ def share_between_pairs(
     members = [np.flatnonzero(labels.code == c) for c in range(labels.n_classes)]
     n_at_once = min(len(labels.pairs()), count_cores())
     total, counts = n_at_once * options.cache_bytes, sorted(map(len, members))
-    if sum(counts[-2:]) <= options.tuning.max_variables:
-        most, n_bytes = options.tuning.max_shared_samples, int(MOST_SHARED * total)
+    if sum(counts[-2:]) <= options.tuning.max_samples:
+        most, n_bytes = options.tuning.max_kept_samples, int(MOST_SHARED * total)
         in_memory = keep_in_memory(gram, members, most, n_bytes)
         if in_memory is not None:
             return in_memory, options

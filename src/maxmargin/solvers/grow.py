@@ -36,6 +36,7 @@ from maxmargin.solvers.coordinates import epoch_of
 from maxmargin.solvers.free_set import Leaps
 from maxmargin.solvers.front import Front
 from maxmargin.solvers.gradient import Reached, RunningGradient, is_blurred, weight_of
+from maxmargin.solvers.in_memory import fits_in_memory
 from maxmargin.solvers.pace import Pace
 from maxmargin.solvers.pairs import OUT_OF_MOVES
 from maxmargin.solvers.result import Options, Status, WorkingSet
@@ -53,7 +54,6 @@ from maxmargin.solvers.square import Square
 from maxmargin.solvers.work import Work, gather_work
 from maxmargin.typing import FloatVector, IntVector
 
-WHOLE = 2000  # variables that are all members from the start
 QUICK = 3000  # variables whose rounds are made in compiled code
 FEWEST_NEW, MOST_NEW = 128, 2048  # members in a round
 NEW_SHARE = 32  # of the variables at first, within limits
@@ -118,7 +118,10 @@ class Growth:
         self.age = np.zeros(n, dtype=np.intp)
         is_plain = np.array_equal(problem.row, np.arange(gram.n))
         has_room = is_plain and n <= self.square.most
-        self.is_whole = has_room and n <= max(WHOLE, getattr(gram, "n_whole", 0))
+        self.is_whole = has_room and n <= getattr(gram, "n_whole", 0)
+        tuning, self.max_members = options.tuning, n
+        if fits_in_memory(problem, gram, options, tuning.max_kept_samples):
+            self.max_members = int(tuning.whole_share * n)
         self.panels = None
         if has_room and n <= QUICK and problem.n_groups <= 1:
             self.panels = self.arena.short_rows()
@@ -226,7 +229,8 @@ class Growth:
     def _renew(self, front: Front, right: FloatVector, left: FloatVector) -> bool:
         """Let members go that rest at a bound, take in who violates most.
 
-        False where the free variables alone are too many for the memory.
+        False where the free variables alone are too many for the memory, or where all
+        of K costs less than what is still to come.
         """
         square, members = self.square, self.square.members
         if self.is_whole:
@@ -239,6 +243,8 @@ class Growth:
         n_rest = len(members) - int(np.count_nonzero(is_free))
         if len(members) > 0 and n_rest < STAYING * self.n_new:
             self.n_new = min(2 * self.n_new, MOST_NEW)
+        if len(members) + self.n_new > self.max_members:
+            return False
         room = square.most - self.n_new
         is_kept = is_free | (self.age[members] <= YOUNG)
         is_kept |= front.is_near(right, left, members)

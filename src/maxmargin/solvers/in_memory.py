@@ -15,7 +15,7 @@ import numpy as np
 from maxmargin._jit import jit
 from maxmargin._threads import raise_if_stopped, run_all
 from maxmargin.kernels.cache import NOBODY, RowCache, cache_in
-from maxmargin.kernels.gram import Gram, MatrixGram, RowsGram, gram_block
+from maxmargin.kernels.gram import Gram, RowsGram, whole_matrix
 from maxmargin.kernels.source import NO_KIND, RowSource, memory_source
 from maxmargin.problems.dual import (
     DualProblem,
@@ -108,16 +108,23 @@ def can_solve(options: Options) -> bool:
     return options.method == "auto" and options.callback is None and not has_limit
 
 
+def fits_in_memory(
+    problem: DualProblem, gram: Gram, options: Options, max_samples: int
+) -> bool:
+    """Whether all of K may be computed: of so many samples, within the cache's size."""
+    n = len(problem.linear)
+    if gram.n > max_samples or problem.n_groups > MAX_GROUPS or not can_solve(options):
+        return False
+    n_bytes = 8 * gram.n * (gram.n + n)  # K, and its rows over the variables
+    return not isinstance(gram, RowsGram) and n_bytes <= options.cache_bytes
+
+
 def solve_in_memory(
     problem: DualProblem, gram: Gram, options: Options
-) -> tuple[Solution, bool] | None:
-    """The point reached, and whether it is the solution; None: not a small problem."""
+) -> tuple[Solution, bool]:
+    """The point reached, and whether it is the solution."""
     n, tuning = len(problem.linear), options.tuning
     n_groups = problem.n_groups
-    if n > tuning.max_variables or n_groups > MAX_GROUPS or not can_solve(options):
-        return None
-    if isinstance(gram, RowsGram) or 16 * gram.n * n > options.cache_bytes:
-        return None
     order = None
     if n_groups > 1:
         order = np.argsort(problem.group, kind="stable")
@@ -144,10 +151,7 @@ def _row_source(gram: Gram, row: IntVector, tuning: Tuning) -> RowSource:
     source = gram.source(row)
     if source.kind != NO_KIND and len(source.columns) <= tuning.max_features_of_rows:
         return source
-    if isinstance(gram, MatrixGram) and gram.K.dtype == np.float64:
-        return memory_source(np.ascontiguousarray(gram.K), row)
-    everything = np.arange(gram.n)
-    return memory_source(gram_block(gram, everything, everything), row)
+    return memory_source(whole_matrix(gram), row)
 
 
 def solve_stack(

@@ -5,6 +5,8 @@ has nothing to save. What float32 rows leave to be done, sequential minimal opti
 does, in float64.
 """
 
+from dataclasses import replace
+
 import numpy as np
 
 from maxmargin.kernels import single
@@ -13,7 +15,7 @@ from maxmargin.problems.dual import DualProblem
 from maxmargin.solvers.descent import solve_smo
 from maxmargin.solvers.gradient import Reached, solution_at
 from maxmargin.solvers.grow import grow
-from maxmargin.solvers.in_memory import solve_in_memory
+from maxmargin.solvers.in_memory import fits_in_memory, solve_in_memory
 from maxmargin.solvers.pace import Pace
 from maxmargin.solvers.result import Options, Solution
 from maxmargin.typing import FloatVector
@@ -33,20 +35,22 @@ def solve(
     start where somebody knows it already, in float32's precision.
     """
     pace = Pace(options, len(problem.linear))
-    found = solve_in_memory(problem, gram, options)
-    if found is not None:
-        solution, has_converged = found
-        if has_converged:
-            return solution
+    tuning = options.tuning
+    is_small = fits_in_memory(problem, gram, options, tuning.max_samples)
+    if not is_small and _can_grow(problem, gram, options):
+        reached = grow(problem, gram, options, pace, image)
+        if reached.status is not None:
+            return _solution(problem, reached, pace)
+        problem = problem.starting_at(reached.beta)
+        is_small = fits_in_memory(problem, gram, options, tuning.max_kept_samples)
+    if is_small:
+        solution, has_converged = solve_in_memory(problem, gram, options)
         pace.n_iter += solution.n_iter
+        if has_converged:
+            return replace(solution, n_iter=pace.n_iter)
         if np.isfinite(solution.violation):
-            problem, image = problem.starting_at(solution.beta), None
-    if not _can_grow(problem, gram, options):
-        return solve_smo(problem, gram, options, pace)
-    reached = grow(problem, gram, options, pace, image)
-    if reached.status is None:
-        return solve_smo(problem.starting_at(reached.beta), gram, options, pace)
-    return _solution(problem, reached, pace)
+            problem = problem.starting_at(solution.beta)
+    return solve_smo(problem, gram, options, pace)
 
 
 def _can_grow(problem: DualProblem, gram: Gram, options: Options) -> bool:

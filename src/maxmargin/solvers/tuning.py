@@ -11,11 +11,16 @@ from typing import NamedTuple
 class Tuning(NamedTuple):
     """Numbers of the solver that has all of K in memory (`in_memory`)."""
 
-    # Variables of one problem. With more, a working set needs fewer values of K.
-    max_variables: int = 1000
-    # Samples of all pairs of classes on one K. 64 MB of float64; with more, pages are
-    # written and read from memory rather than from the last-level cache.
-    max_shared_samples: int = 2896
+    # Samples of one problem that is solved on all of K from the beginning. With more, a
+    # working set may need far fewer values.
+    max_samples: int = 1000
+    # Members of a working set, relative to all variables: with more, all of K costs
+    # less than the rows that are still to come and the certificate.
+    whole_share: float = 0.25
+    # Samples of the largest K that is kept in float64, of one problem or for all pairs
+    # of classes. 64 MB; with more, it is read from memory rather than from the
+    # last-level cache.
+    max_kept_samples: int = 2896
     # Features up to which compiled code computes a row when it is first needed; with
     # more, BLAS computes all of K in less time than the rows that are needed.
     max_features_of_rows: int = 16
