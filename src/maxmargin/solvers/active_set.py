@@ -9,6 +9,11 @@ that leads to the first bound; the variable that meets a bound leaves F. At the 
 optimum the variables at a bound that violate most enter, and so on (Scheinberg, JMLR 7,
 2006). The inverse of K_FF is kept by rank-one updates, from step to step and from call
 to call. At large C that is some dozens of steps where SMO makes thousands.
+
+K may be singular: a linear kernel has the rank of the features. Where a sum is fixed,
+a constant added to K within its group changes nothing and adds one to the rank. A
+variable whose column of K is a combination of those in F moves along the direction
+without curvature, together with them, until one of them meets a bound and makes room.
 """
 
 from typing import NamedTuple
@@ -25,14 +30,15 @@ from maxmargin.solvers.working_set import bounds, worst_group
 from maxmargin.typing import FloatMatrix, FloatVector, IntVector
 
 MAX_GROUPS = 2  # equalities that a problem may have
-MAX_FREE = 256  # variables: their inverse fits the second-level cache
+MAX_FREE = 512  # variables: their inverse is 2 MB, about the second-level cache
 MAX_ENTERING = 8  # variables that enter before all slopes are computed again
 ENTERING_SHARE = 0.3  # of the worst violation, for those that enter with it
-RIDGE = 1e-10  # of K_ii, added to it: equal samples go to a bound, not to infinity
-MIN_PIVOT = 1e-13  # of K_ii: below, nothing but rounding is left
+MIN_PIVOT = 1e-10  # of K_ii: a column with less is a combination of the others
+MAX_EXCHANGES = 8  # to let a variable enter
 MIN_DETERMINANT = 1e-14  # relative, of the equations for two multipliers
-MAX_STEPS = 4  # per member
+MAX_STEPS = 20  # per member
 MAX_CALLS = 64  # of one problem: beyond, SMO is the better method
+DOUBLE = 8  # bytes of a float64
 ABSENT = -1
 
 
@@ -51,7 +57,10 @@ class FreeSet(NamedTuple):
     variable: IntVector
     n: IntVector  # one number
     n_calls: IntVector  # one number: calls of `solve_active_set`
-    inverse: FloatMatrix
+    n_exchanges: IntVector  # one number: moves along directions without curvature
+    constant: FloatVector  # one number: added to K within a group
+    inverse: FloatMatrix  # of K plus the constant
+    combination: FloatVector  # of columns of K, that gives the one refused last
     member: IntVector  # the variable's number among the members
     group: IntVector
     lower: FloatVector
@@ -81,7 +90,10 @@ def make_free_set(n: int) -> FreeSet:
         variable=np.zeros(size, dtype=np.intp),
         n=np.zeros(1, dtype=np.intp),
         n_calls=np.zeros(1, dtype=np.intp),
+        n_exchanges=np.zeros(1, dtype=np.intp),
+        constant=np.zeros(1),
         inverse=np.empty((size, size)),
+        combination=np.empty(size),
         member=np.zeros(size, dtype=np.intp),
         group=np.zeros(size, dtype=np.intp),
         lower=np.empty(size),
@@ -117,9 +129,14 @@ def solve_active_set(
     n_groups = limits.n_groups
     max_steps = min(limits.max_steps, MAX_STEPS * len(members))
     free.n_calls[0] += 1
-    if not _synchronise(own, members, kernel, free, n_groups):
-        return 0, False
+    if n_groups > 0 and free.constant[0] == 0.0:
+        for k in range(len(members)):
+            free.constant[0] = max(free.constant[0], own.diagonal[k])
     change, level = np.zeros(len(members)), np.zeros(MAX_GROUPS)
+    free.n_exchanges[0] = 0
+    if not _synchronise(own, members, kernel, free, change, n_groups):
+        _update_slopes(own, free, square, change, n_groups)
+        return free.n_exchanges[0], False
     made, n_entering = 0, MAX_ENTERING
     while made < max_steps:
         before = made
@@ -132,9 +149,11 @@ def solve_active_set(
             n_entering //= 2
         _levels(own, free, n_groups, level)
         if n_entering == 0 or not _enter_worst(
-            own, members, kernel, free, level, n_groups, n_entering
+            own, members, kernel, free, change, level, n_groups, n_entering
         ):
             break
+        made += free.n_exchanges[0]
+        free.n_exchanges[0] = 0
     free.n_calls[0] = MAX_CALLS
     return made, False
 
@@ -175,20 +194,23 @@ def _levels(own: Work, free: FreeSet, n_groups: int, level: FloatVector) -> None
 
 @jit
 def _synchronise(
-    own: Work, members: IntVector, kernel: KernelRows, free: FreeSet, n_groups: int
+    own: Work,
+    members: IntVector,
+    kernel: KernelRows,
+    free: FreeSet,
+    change: FloatVector,
+    n_groups: int,
 ) -> bool:
     """Make the set that of the free members; False if it has no room for them."""
-    m, n_free = len(members), 0
+    m = len(members)
     for slot in range(free.n[0]):
         free.member[slot] = ABSENT
     for k in range(m):
-        if is_free(own.beta[k], own.kink[k], own.lower[k], own.upper[k]):
-            n_free += 1
-            slot = free.slot[members[k]]
-            if slot != ABSENT:
-                free.member[slot] = k
-    if n_free > len(free.variable):
-        return False
+        slot = free.slot[members[k]]
+        if slot != ABSENT and is_free(
+            own.beta[k], own.kink[k], own.lower[k], own.upper[k]
+        ):
+            free.member[slot] = k
     for slot in range(free.n[0] - 1, -1, -1):
         if free.member[slot] == ABSENT:
             _leave(free, slot, n_groups)
@@ -206,7 +228,9 @@ def _synchronise(
         if free.slot[members[k]] == ABSENT and is_free(
             own.beta[k], own.kink[k], own.lower[k], own.upper[k]
         ):
-            _enter(own, members, kernel, free, k, True, n_groups)
+            if free.n[0] == len(free.variable):
+                return False
+            _enter_or_exchange(own, members, kernel, free, change, k, True, n_groups)
     return True
 
 
@@ -235,7 +259,7 @@ def _enter(
     is_rising: bool,
     n_groups: int,
 ) -> bool:
-    """Add member k to the set, unless K between it and the others is singular.
+    """Add member k to the set, unless its column is a combination of the others.
 
     The inverse grows by a row and a column: with u = inverse @ K_Fk and the pivot
     K_kk - K_kF u, a rank-one update.
@@ -245,13 +269,14 @@ def _enter(
     if slot == NOBODY:
         return False
     row = kernel.cache.rows[slot]
-    column, u = np.empty(n), np.empty(n)
+    column, u, group = np.empty(n), free.combination[:n], group_of(own, k)
     for i in range(n):
-        column[i] = row[kernel.column[free.variable[i]]]
+        same = free.constant[0] if free.group[i] == group else 0.0
+        column[i] = row[kernel.column[free.variable[i]]] + same
     for i in range(n):
         u[i] = dot(inverse[i, :n], column)
-    diagonal = row[kernel.column[variable]]
-    pivot = diagonal + RIDGE * abs(diagonal) - dot(u, column)
+    diagonal = row[kernel.column[variable]] + free.constant[0]
+    pivot = diagonal - dot(u, column)
     if pivot <= MIN_PIVOT * abs(diagonal):
         return False
     free.variable[n], free.member[n], free.slot[variable] = variable, k, n
@@ -272,6 +297,91 @@ def _enter(
         free.inv_K_ones[g, n] = ones
     free.n[0] = n + 1
     return True
+
+
+@jit
+def _enter_or_exchange(
+    own: Work,
+    members: IntVector,
+    kernel: KernelRows,
+    free: FreeSet,
+    change: FloatVector,
+    k: int,
+    is_rising: bool,
+    n_groups: int,
+) -> bool:
+    """Let member k enter, if need be after moves without curvature.
+
+    These end with an entry of the set at a bound, which then leaves it, or with k at
+    one. False if nothing can be done.
+    """
+    for _ in range(MAX_EXCHANGES):
+        if free.n[0] == len(free.variable):
+            return False
+        if _enter(own, members, kernel, free, k, is_rising, n_groups):
+            return True
+        length, blocking = _exchange(own, free, change, k, is_rising)
+        if length < 0.0:
+            return False
+        free.n_exchanges[0] += 1
+        if blocking == ABSENT:
+            return True
+        _leave(free, blocking, n_groups)
+    return False
+
+
+@jit
+def _exchange(
+    own: Work, free: FreeSet, change: FloatVector, k: int, is_rising: bool
+) -> tuple[float, int]:
+    """Move k and the set along (1, -u), where K is zero: (length, entry at a bound).
+
+    ABSENT stands for k itself; a negative length says that this is no descent.
+    """
+    n, u = free.n[0], free.combination
+    beta, kink, lower, upper = own.beta[k], own.kink[k], own.lower[k], own.upper[k]
+    sign, slope = 1.0, own.grad[k] + own.rise[k]
+    if not is_rising:
+        sign, slope = -1.0, own.grad[k] + own.fall[k]
+    for i in range(n):
+        slope -= u[i] * free.slope[i]
+    if is_free(beta, kink, lower, upper):
+        sign = -1.0 if slope > 0.0 else 1.0
+    if sign * slope > 0.0:
+        return -1.0, ABSENT
+    if sign > 0.0:
+        end = 0.0 if beta < 0.0 and kink > 0.0 else upper
+    else:
+        end = 0.0 if beta > 0.0 and kink > 0.0 else lower
+    length, blocking = abs(end - beta), ABSENT
+    for i in range(n):
+        step = -sign * u[i]
+        if step == 0.0:
+            continue
+        limit = free.upper[i] if step > 0.0 else free.lower[i]
+        room = max((limit - own.beta[free.member[i]]) / step, 0.0)
+        if room < length:
+            length, blocking = room, i
+    if length == np.inf:
+        return -1.0, ABSENT
+    own.gained[0] -= length * sign * slope
+    after = end if blocking == ABSENT else beta + sign * length
+    _put(own, change, k, min(max(after, lower), upper))
+    for i in range(n):
+        j, step = free.member[i], -sign * u[i]
+        after = min(max(own.beta[j] + length * step, free.lower[i]), free.upper[i])
+        if i == blocking:
+            after = free.upper[i] if step > 0.0 else free.lower[i]
+        _put(own, change, j, after)
+    return length, blocking
+
+
+@jit
+def _put(own: Work, change: FloatVector, k: int, after: float) -> None:
+    """Move variable k there."""
+    change[k] += after - own.beta[k]
+    own.beta[k] = after
+    own.rise[k], own.fall[k] = mask_of(after, own.kink[k], own.lower[k], own.upper[k])
 
 
 @jit
@@ -442,7 +552,11 @@ def _update_slopes(
     change: FloatVector,
     n_groups: int,
 ) -> None:
-    """Slopes of all members; those of the set are known better than K gives them."""
+    """Slopes of all members.
+
+    Where rows are in float32, those of the set are known better from the steps. In
+    float64 they show what rounding has left, which the next step takes back.
+    """
     for g in range(n_groups):
         _restore_sum(own, free, change, g)
     m, n_moved = len(change), 0
@@ -453,12 +567,18 @@ def _update_slopes(
             n_moved += 1
         change[k] = 0.0
     add_rows(square.rows, moved[:n_moved], weight[:n_moved], (0, m), own.grad)
-    for i in range(free.n[0]):
+    n = free.n[0]
+    for i in range(n):
         k = free.member[i]
-        own.grad[k] = free.slope[i] - free.kink[i]
+        if square.rows.itemsize == DOUBLE:
+            free.slope[i] = own.grad[k] + free.kink[i]
+        else:
+            own.grad[k] = free.slope[i] - free.kink[i]
         own.rise[k], own.fall[k] = mask_of(
             own.beta[k], own.kink[k], own.lower[k], own.upper[k]
         )
+    for i in range(n):
+        free.inv_K_slope[i] = dot(free.inverse[i, :n], free.slope[:n])
 
 
 @jit
@@ -484,12 +604,13 @@ def _enter_worst(
     members: IntVector,
     kernel: KernelRows,
     free: FreeSet,
+    change: FloatVector,
     level: FloatVector,
     n_groups: int,
     n_entering: int,
 ) -> bool:
     """The members at a bound that violate most enter the set; False if none can."""
-    m, n_before, worst = len(members), free.n[0], 0.0
+    m, worst, has_entered = len(members), 0.0, False
     excess = np.zeros(m)
     for k in range(m):
         if free.slot[members[k]] == ABSENT:
@@ -497,7 +618,7 @@ def _enter_worst(
             up = middle - own.grad[k] - own.rise[k]
             excess[k] = max(up, own.grad[k] + own.fall[k] - middle, 0.0)
             worst = max(worst, excess[k])
-    if n_before == 0:
+    if free.n[0] == 0:
         n_entering = max(n_entering, 2)  # one on either side of the level
     for _ in range(n_entering):
         k = 0
@@ -508,6 +629,8 @@ def _enter_worst(
             break
         middle = level[group_of(own, k)] if n_groups > 0 else 0.0
         is_rising = middle - own.grad[k] - own.rise[k] == excess[k]
-        _enter(own, members, kernel, free, k, is_rising, n_groups)
+        has_entered |= _enter_or_exchange(
+            own, members, kernel, free, change, k, is_rising, n_groups
+        )
         excess[k] = 0.0
-    return free.n[0] > n_before
+    return has_entered

@@ -369,7 +369,7 @@ def _converge(
         cache,
         kernel,
         make_free_set(size),
-        ActiveSetLimits(goal, max_moves, n_groups),
+        ActiveSetLimits(goal, tuning.max_moves * n, n_groups),
     )
     # The slopes of that method leave out the ridge of its inverse.
     _sum_gradient(problem, work, cache)
