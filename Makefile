@@ -1,4 +1,4 @@
-# make demo | test | lint | format | bench | clean. Needs make and python3 only;
+# make demo | test | lint | format | bench | wheel | clean. Needs make and python3 only;
 # the peers LIBSVM and LIBLINEAR also need a C++ compiler, and are left out without one.
 
 PYTHON ?= python3
@@ -12,7 +12,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 PEER_MISSING := official could not be built: its agreement tests will be skipped
 BENCH_MISSING := a library to compare with could not be installed: its rows will be missing
 
-.PHONY: demo test test-all test-data test-nojit test-bounds lint format bench clean
+.PHONY: demo test test-all test-data test-nojit test-bounds lint format bench wheel clean
 
 demo: .venv/base
 	$(BIN)/python examples/demo.py
@@ -46,6 +46,15 @@ format: .venv/tools
 
 bench: .venv/bench
 	$(BIN)/python -m benchmarks $(BENCH_ARGS)
+
+# A wheel with machine code for this Python and Numba: several minutes on all cores.
+# `pip wheel --no-deps .` builds one without, for any processor and Python.
+wheel: .venv/base
+	rm -rf build/machine_code
+	$(BIN)/python tools/machine_code.py build/machine_code
+	MAXMARGIN_MACHINE_CODE=$(CURDIR)/build/machine_code \
+	$(PIP) wheel --no-deps --wheel-dir dist .
+	@ls -l dist/*.whl
 
 clean:
 	rm -rf .venv .numba-boundscheck build dist .*_cache .hypothesis

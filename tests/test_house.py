@@ -214,9 +214,11 @@ def test_numba_never_has_threads_of_its_own(path: Path) -> None:
     assert not re.search(r"\bjitclass\b|\bnnan\b.*fastmath|\bninf\b", text)
 
 
-# lanes: vectors that Numba won't make; _blas: the address of a routine
+# lanes: vectors that Numba won't make; _blas: the address of a routine; _processor: the
+# features that Numba compiles for
 TALK_TO_THE_COMPILER = (
     "_jit.py",
+    "_processor.py",
     "_blas.py",
     "lanes.py",
     "panels.py",

@@ -1,86 +1,16 @@
 """Does compiled code follow its sources, in every place where Python may live?"""
 
-import json
 import os
 import shutil
-import subprocess
-import sys
 import tempfile
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
+from tiny_package import NOWHERE, TinyPackage
 
 from maxmargin import _jit
 from maxmargin._jit import jit, jit_fast, larger, smaller
-
-SOURCES = {
-    "__init__.py": "",
-    "facts.py": "SCALE = 10.0\n",
-    "callee.py": (
-        "from tiny._jit import jit, larger\n"
-        "@jit\n"
-        "def twice(x):\n"
-        "    return 2.0 * larger(x, 0.0)\n"
-    ),
-    "caller.py": (
-        "from tiny._jit import jit\n"
-        "from tiny.callee import twice\n"
-        "from tiny.facts import SCALE\n"
-        "@jit\n"
-        "def scaled(x):\n"
-        "    return SCALE * twice(x)\n"
-    ),
-}
-REPORT = """
-from tiny import _jit
-from tiny.caller import scaled
-value = scaled(1.0)
-hits = getattr(scaled, "stats", None) and sum(scaled.stats.cache_hits.values())
-print(json.dumps([value, hits, str(_jit.cache_folder())]))
-"""
-NOWHERE = "/dev/null/nowhere"  # under a file, where not even root can write
-
-
-class TinyPackage:
-    """A copy of `_jit.py` with a caller, a callee and a constant in files apart."""
-
-    def __init__(self, folder: Path) -> None:
-        self.home = folder / "home"
-        self.root = folder / "tiny"
-        self.root.mkdir()
-        for name in ("_jit.py", "_clock.py", "_compiling.py", "_interrupts.py"):
-            source = (_jit.PACKAGE / name).read_text()
-            (self.root / name).write_text(source.replace("from maxmargin", "from tiny"))
-        for name, source in SOURCES.items():
-            (self.root / name).write_text(source)
-
-    def edit(self, name: str, old: str, new: str) -> None:
-        source = (self.root / name).read_text()
-        assert old in source
-        (self.root / name).write_text(source.replace(old, new))
-
-    def run(self, before: str = "", **environment: str) -> tuple[float, int, str]:
-        """Call the caller in a new process: its value, cache hits and cache folder."""
-        numba_free = {k: v for k, v in os.environ.items() if not k.startswith("NUMBA_")}
-        cache = {"HOME": str(self.home), "XDG_CACHE_HOME": str(self.home)}
-        done = subprocess.run(
-            [
-                sys.executable,
-                "-B",
-                "-W",
-                "error",
-                "-c",
-                f"import json\n{before}{REPORT}",
-            ],
-            env=numba_free | cache | environment,
-            cwd=self.root.parent,
-            check=True,
-            capture_output=True,
-            text=True,
-        )
-        return tuple(json.loads(done.stdout))
 
 
 @pytest.fixture
@@ -188,11 +118,12 @@ def test_new_folder_removes_those_unused_for_a_month(tmp_path, monkeypatch):
 
 
 def test_digest_follows_settings_that_change_machine_code(monkeypatch):
-    before = _jit._digest_of_sources()
+    digest = _jit._digest_of_sources.__wrapped__
+    before = digest()
 
     monkeypatch.setattr(_jit.config, "BOUNDSCHECK", 1 - bool(_jit.config.BOUNDSCHECK))
 
-    assert _jit._digest_of_sources() != before
+    assert digest() != before
 
 
 @jit

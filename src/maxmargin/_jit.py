@@ -3,6 +3,7 @@
 Numba's disk cache looks only at the file that a function is written in: when a callee,
 a constant or a NamedTuple in another file changes, old machine code is run. So our
 cache folder is named after a digest of everything that compiled code can depend on.
+A wheel may carry machine code under the same name: it is loaded first, never written.
 """
 
 import hashlib
@@ -27,12 +28,14 @@ from numba.extending import intrinsic, overload
 
 from maxmargin._compiling import compiling, lock, release, tell_once
 from maxmargin._interrupts import raise_if_noted
+from maxmargin._processor import LEVEL, numba_settings
 
 try:
     from numba.core import sigutils
     from numba.core.caching import (
         CompileResultCacheImpl,
         FunctionCache,
+        IndexDataCacheFile,
         UserWideCacheLocator,
     )
     from numba.core.compiler_lock import global_compiler_lock
@@ -44,12 +47,23 @@ else:
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 PACKAGE = Path(__file__).parent
+CARRIED = PACKAGE / "machine_code"  # only in wheels that `make wheel` has built
+NOWHERE = Path(os.devnull)  # nothing can be kept below a file
 NEVER_COMPILED = {
     "estimators",
     "interop",
     "cli",
 }  # no compiled file may import these rooms
-SETTINGS = ("BOUNDSCHECK", "OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE")
+SETTINGS = (  # of Numba, that change machine code
+    "BOUNDSCHECK",
+    "DEBUGINFO_DEFAULT",
+    "LLVM_REFPRUNE_FLAGS",
+    "LLVM_REFPRUNE_PASS",
+    "LOOP_VECTORIZE",
+    "OPT",
+    "SLP_VECTORIZE",
+    "USING_SVML",
+)
 SAFE_FASTMATH = {"contract", "reassoc", "nsz", "arcp"}  # NaN and inf keep their meaning
 PLAIN = {"fastmath": {"contract"}, "nogil": True, "error_model": "numpy"}
 FAST = PLAIN | {"fastmath": SAFE_FASTMATH}
@@ -86,7 +100,7 @@ def _compile(function: Function, options: dict[str, Any]) -> Function:
 
 
 def _with_cache(function: Function, options: dict[str, Any]) -> Function:
-    if cache_folder() is None:
+    if cache_folder() is None and carried_folder() is None:
         return numba.njit(**options)(function)
     try:
         if HAS_CACHE_CLASSES:
@@ -168,6 +182,15 @@ def _leave_wrappers_out(compiled: Any) -> None:
 
 
 @cache
+def carried_folder() -> Path | None:
+    """What the wheel carries for these sources, settings and processor, or None."""
+    if LEVEL is None or config.CPU_NAME or config.CPU_FEATURES is not None:
+        return None
+    folder = CARRIED / _digest_of_sources() / LEVEL
+    return folder if folder.is_dir() else None
+
+
+@cache
 def cache_folder() -> Path | None:
     """The writable folder for this version of the package, or None."""
     key = _digest_of_sources()
@@ -183,6 +206,7 @@ def cache_folder() -> Path | None:
     return None
 
 
+@cache
 def _digest_of_sources() -> str:
     digest = hashlib.sha256()
     settings = [getattr(config, name, None) for name in SETTINGS]
@@ -240,26 +264,53 @@ def _remove_old_siblings(folder: Path) -> None:
 if HAS_CACHE_CLASSES:
 
     class _KeyedLocator(UserWideCacheLocator):
+        """Code of the package is kept by its place there, not by where that is."""
+
         def __init__(self, function: Callable[..., Any], file: str) -> None:
             super().__init__(function, file)
+            folder = Path(file).parent
+            self.place: Path | None = None  # of a file of this package
             subfolder = self.get_suitable_cache_subpath(file)
-            self._cache_path = str((cache_folder() or Path()) / subfolder)
+            if folder.is_relative_to(PACKAGE):
+                self.place = folder.relative_to(PACKAGE)
+                subfolder = str(self.place)
+            self._cache_path = str((cache_folder() or NOWHERE) / subfolder)
+
+        @classmethod
+        def from_function(cls, py_func: Callable[..., Any], py_file: str) -> Any:
+            return cls(py_func, py_file)  # that the folder is writable is known
+
+        def get_source_stamp(self) -> Any:
+            return _digest_of_sources() if self.place else super().get_source_stamp()
 
     class _KeyedCacheImpl(CompileResultCacheImpl):
         _locator_classes = (_KeyedLocator,)
 
+        def reduce(self, data: Any) -> Any:
+            """Leave out what only `inspect_types` needs: a sixth of the file."""
+            return super().reduce(data._replace(type_annotation=""))
+
     class _KeyedCache(FunctionCache):
-        """Numba's cache in our folder, where a damaged file is only a missing one."""
+        """Numba's cache in our folders, where a damaged file is only a missing one."""
 
         _impl_class = _KeyedCacheImpl
 
         def __init__(self, function: Callable[..., Any]) -> None:
             super().__init__(function)
             self.has_wrapper: dict[Any, bool] = {}  # by types of arguments
+            folder, place = carried_folder(), self._impl.locator.place
+            self._carried = None
+            if folder and place:
+                self._carried = IndexDataCacheFile(
+                    cache_path=str(folder / place),
+                    filename_base=self._impl.filename_base,
+                    source_stamp=_digest_of_sources(),
+                )
 
         def load_overload(self, sig: Any, target_context: Any) -> Any:
             raise_if_noted()  # a function is about to begin
-            found = self._load(sig, target_context)
+            found = self._load_carried(sig, target_context)
+            found = found or self._load(sig, target_context)
             if found is None:
                 lock(self._lock_path)
                 found = self._load(sig, target_context)  # another process may have it
@@ -271,6 +322,23 @@ if HAS_CACHE_CLASSES:
             """Functions with and without a wrapper are kept apart."""
             return *super()._index_key(sig, codegen), self.has_wrapper.get(sig, True)
 
+        def _carried_key(self, sig: Any, codegen: Any) -> Any:
+            """`_index_key` of the process that compiled for this level."""
+            assert LEVEL is not None
+            _, (triple, *_), *rest = self._index_key(sig, codegen)
+            return sig, (triple, *numba_settings(LEVEL)), *rest
+
+        def _load_carried(self, sig: Any, target_context: Any) -> Any:
+            if self._carried is None:
+                return None
+            with suppress(Exception):  # a damaged pickle can raise anything
+                target_context.refresh()
+                data = self._carried.load(
+                    self._carried_key(sig, target_context.codegen())
+                )
+                return data and self._of(sig, self._impl.rebuild(target_context, data))
+            return None
+
         def _load(self, sig: Any, target_context: Any) -> Any:
             try:
                 found = super().load_overload(sig, target_context)
@@ -278,9 +346,12 @@ if HAS_CACHE_CLASSES:
                 with suppress(OSError):
                     self.flush()
                 return None
-            # Two processes that save at once may give two signatures the same file.
-            is_other = found is not None and found.signature.args != sig
-            return None if is_other else found
+            return found and self._of(sig, found)
+
+        @staticmethod
+        def _of(sig: Any, found: Any) -> Any:
+            """Two processes that save at once may give two signatures the same file."""
+            return found if found.signature.args == sig else None
 
         def save_overload(self, sig: Any, data: Any) -> None:
             with suppress(OSError):  # the disk is full, or the folder has gone

@@ -10,17 +10,18 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from llvmlite import binding, ir
+from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from maxmargin._processor import LEVEL, WITH_AVX512
 from maxmargin.data.lanes import spread_over
 from maxmargin.kernels import elementwise, single
 
 STRIP = 4  # rows
 VECTOR_BYTES, N_VECTORS = (
-    (64, 4) if binding.get_host_cpu_features().get("avx512f", False) else (32, 2)
+    (64, 4) if LEVEL == WITH_AVX512 else (32, 2)
 )  # one register each for STRIP * N_VECTORS sums
 INT, DOUBLE = ir.IntType(64), ir.DoubleType()
 ONCE = ("contract",)  # a product and a sum are rounded once, as `jit` allows
