@@ -159,7 +159,7 @@ def test_memory_for_sharing_is_taken_from_the_pairs(
     code = np.empty(gram.n, dtype=np.intp)
     for c, own in enumerate(members):
         code[own] = c
-    labels, tuning = encode_labels(code), TUNING._replace(max_kept_samples=0)
+    labels, tuning = encode_labels(code), TUNING._replace(max_shared_samples=0)
     options = Options(cache_bytes=64 << 20, tuning=tuning)
 
     grams, given = share_between_pairs(gram, labels, options)

@@ -110,21 +110,6 @@ class PairsInMemory(PairGrams):
         return MatrixGram(own, self.bound, shift)
 
 
-def keep_in_memory(
-    gram: Gram, members: Sequence[IntVector], max_samples: int, n_bytes: int
-) -> PairsInMemory | None:
-    """All of K between at most so many samples, if it takes at most so much memory.
-
-    The pairs of k classes have more values than K, by k - 2 times the squares of all
-    classes.
-    """
-    if gram.n > max_samples or DOUBLE * gram.n**2 > n_bytes:
-        return None
-    if isinstance(gram, VectorGram | MatrixGram):
-        return PairsInMemory(gram, members)
-    return None
-
-
 def computed_once(gram: Gram, counts: Sequence[int], n_bytes: int) -> Gram:
     """All of K, if its values are expensive and needed repeatedly.
 

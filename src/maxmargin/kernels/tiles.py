@@ -14,6 +14,8 @@ from maxmargin.typing import FloatMatrix, FloatVector, IntVector, KernelMatrix
 TILE_ROWS = 64
 TILE_ENTRIES = 1 << 16  # a tile of float64 nearly fits the second-level cache
 SQUARE_ROWS, SPARSE_SQUARE_ROWS = 128, 1024  # of tiles of a symmetric matrix
+VALUE_PRODUCTS = 20  # what an exponential costs
+THREAD_PRODUCTS = 1e7  # half a millisecond: with fewer, a thread comes too late
 BLOCK_ENTRIES = 1 << 21  # kernel values written out at once: 16 MB
 WIDEST = 192  # columns: of longer rows, BLAS makes products faster
 
@@ -54,7 +56,8 @@ def symmetric(kernel: Kernel, rows: Rows, n_threads: int) -> FloatMatrix:
         partial(_fill_both, kernel, parts[i // step], parts[j // step], out, i, j)
         for i, j in corners
     ]
-    run_all(tasks, n_threads)
+    n_products = 0.5 * n * (rows.n_values + VALUE_PRODUCTS * n)
+    run_all(tasks, n_threads if n_products > THREAD_PRODUCTS else 1)
     return out
 
 

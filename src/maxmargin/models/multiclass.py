@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from operator import attrgetter
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 import numpy as np
 
@@ -20,10 +20,9 @@ from maxmargin.kernels.classes import (
     PairsInMemory,
     Sizes,
     computed_once,
-    keep_in_memory,
     share_classes,
 )
-from maxmargin.kernels.gram import Gram
+from maxmargin.kernels.gram import Gram, MatrixGram, VectorGram
 from maxmargin.models.held_out import Solved
 from maxmargin.models.machine import Machine
 from maxmargin.models.pair_stack import FittedPairs, Stated, fit_stack, no_fits
@@ -31,10 +30,12 @@ from maxmargin.solvers.grow import SQUARE_SHARE
 from maxmargin.solvers.in_memory import can_solve
 from maxmargin.solvers.kernel import MANY
 from maxmargin.solvers.result import Options, Status
+from maxmargin.solvers.tuning import Tuning
 from maxmargin.typing import FloatMatrix, FloatVector, IntVector
 
 WORTH_THREADS = 1000  # samples: below, threads mostly wait for one another
 MOST_SHARED = 0.25  # of the memory
+DOUBLE_BYTES = 8
 MOST_WHOLE = 2800  # samples of a pair that has half of its K from others
 
 # What else a fit needs of a pair: its solved problem, y, training rows and number.
@@ -72,11 +73,8 @@ def share_between_pairs(
     members = [np.flatnonzero(labels.code == c) for c in range(labels.n_classes)]
     n_at_once = min(len(labels.pairs()), count_cores())
     total, counts = n_at_once * options.cache_bytes, sorted(map(len, members))
-    if sum(counts[-2:]) <= options.tuning.max_samples:
-        most, n_bytes = options.tuning.max_kept_samples, int(MOST_SHARED * total)
-        in_memory = keep_in_memory(gram, members, most, n_bytes)
-        if in_memory is not None:
-            return in_memory, options
+    if _is_shared(gram, counts, options.tuning, MOST_SHARED * total):
+        return PairsInMemory(gram, members), options
     gram = computed_once(gram, counts, int(MOST_SHARED * total))
     largest = min(sum(counts[-2:]), MOST_WHOLE)
     needed = int(n_at_once * largest**2 * (4 / SQUARE_SHARE + 2))
@@ -84,6 +82,23 @@ def share_between_pairs(
     grams = share_classes(gram, members, Sizes(MANY, MOST_WHOLE, n_bytes))
     share = (total - grams.n_bytes) // n_at_once
     return grams, replace(options, cache_bytes=share)
+
+
+def _is_shared(
+    gram: Gram, counts: list[int], tuning: Tuning, n_bytes: float
+) -> TypeGuard[VectorGram | MatrixGram]:
+    """Whether all of K is computed for all pairs, in so much memory at most.
+
+    The pairs of k classes have more values than K, by k - 2 times the squares of all
+    classes.
+    """
+    if gram.n > tuning.max_shared_samples or DOUBLE_BYTES * gram.n**2 > n_bytes:
+        return False
+    if sum(counts[-2:]) > tuning.max_pair_samples:
+        return False
+    if isinstance(gram, VectorGram):
+        return 0.5 * gram.n * gram.rows.n_values <= tuning.max_shared_products
+    return isinstance(gram, MatrixGram)
 
 
 class PairFit(NamedTuple):

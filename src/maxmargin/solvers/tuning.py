@@ -17,10 +17,16 @@ class Tuning(NamedTuple):
     # Members of a working set, relative to all variables: with more, all of K costs
     # less than the rows that are still to come and the certificate.
     whole_share: float = 0.25
-    # Samples of the largest K that is kept in float64, of one problem or for all pairs
-    # of classes. 64 MB; with more, it is read from memory rather than from the
-    # last-level cache.
+    # Samples of the largest K that is kept in float64. 64 MB; with more, it is read from
+    # memory rather than from the last-level cache.
     max_kept_samples: int = 2896
+    # Samples of a pair of classes that is solved on K of all classes, and of all of
+    # these: 512 MB. Pairs have more values than K, and each of them is read by one.
+    max_pair_samples: int = 2000
+    max_shared_samples: int = 8192
+    # Products of values for K of all classes: 0.2 to 0.4 s. With more, as of thousands
+    # of wide rows, pairs compute in float32 what they need.
+    max_shared_products: float = 5e9
     # Features up to which compiled code computes a row when it is first needed; with
     # more, BLAS computes all of K in less time than the rows that are needed.
     max_features_of_rows: int = 16
