@@ -65,15 +65,24 @@ SETTINGS = (  # of Numba, that change machine code
     "USING_SVML",
 )
 SAFE_FASTMATH = {"contract", "reassoc", "nsz", "arcp"}  # NaN and inf keep their meaning
-PLAIN = {"fastmath": {"contract"}, "nogil": True, "error_model": "numpy"}
+PLAIN = {
+    "fastmath": {"contract"},
+    "nogil": True,
+    "error_model": "numpy",
+    "_nrt": False,  # no reference counts: atomic, they cost more than short loops
+}
 FAST = PLAIN | {"fastmath": SAFE_FASTMATH}
 KEEP_DAYS = 30  # long enough for two versions used in turn
 
 
 def jit(function: Function) -> Function:
-    """Compile a function and keep its machine code on disk.
+    """Compile a function that creates no arrays, and keep its machine code on disk.
 
-    The only liberty taken is to round a product and a sum once instead of twice.
+    Arrays are borrowed from the caller: no references are counted, so that one taken
+    out of a NamedTuple costs nothing. (Twelve of them, counted, cost as much as a move
+    of SMO between a hundred variables.) What gets a new array from another function
+    would never free it: that is for `jit_new`. The only liberty taken is to round a
+    product and a sum once instead of twice.
     """
     return _compile(function, PLAIN)
 
@@ -81,6 +90,11 @@ def jit(function: Function) -> Function:
 def jit_fast(function: Function) -> Function:
     """Compile like `jit`, and let sums be reordered so that they vectorise."""
     return _compile(function, FAST)
+
+
+def jit_new(function: Function) -> Function:
+    """Compile like `jit` a function that creates arrays, or gets new ones."""
+    return _compile(function, PLAIN | {"_nrt": True})
 
 
 def compiled_as(verb: Callable[..., Any]) -> Callable[[Function], Function]:

@@ -11,9 +11,10 @@ from maxmargin.kernels.held import HeldGram
 from maxmargin.kernels.source import no_source
 from maxmargin.problems import DualProblem, epsilon_svr
 from maxmargin.problems.classification import c_svc, nu_svc
-from maxmargin.problems.dual import dual_objective, kkt_violation
+from maxmargin.problems.dual import dual_objective, is_interior, kkt_violation
 from maxmargin.solvers import Options, Status
 from maxmargin.solvers.active_set import (
+    MAX_FREE,
     ActiveSetLimits,
     FreeSet,
     KernelRows,
@@ -127,8 +128,8 @@ def test_inverse_is_kept_from_call_to_call() -> None:
 
 
 def test_more_free_members_than_there_is_room_for_are_left_to_moves() -> None:
-    X, target = samples(400, seed=3)
-    K = kernel_between(X)
+    X, target = samples(2 * MAX_FREE, seed=3)
+    K = kernel_between(X) + np.eye(len(X))  # of full rank
     problem = problem_of(target, 1.0, "classes")
     start = 0.5 * (problem.lower + problem.upper)
     work, free = work_of(problem._replace(start=start), K), make_free_set(len(K))
@@ -137,6 +138,42 @@ def test_more_free_members_than_there_is_room_for_are_left_to_moves() -> None:
 
     assert (steps, is_there) == (0, False)
     assert np.array_equal(work.beta, start)
+
+
+@pytest.mark.parametrize("C", [1.0, 1e4])
+@pytest.mark.parametrize("kind", ["classes", "no intercept", "tube"])
+def test_singular_kernels_need_no_more_free_variables_than_their_rank(
+    kind: str, C: float
+) -> None:
+    X, target = samples(300, seed=7)
+    K = X @ X.T
+    problem = problem_of(target, C, kind)
+    work, free = work_of(problem, K), make_free_set(len(K))
+
+    steps, is_there = solve_all(work, K, free, problem.n_groups)
+
+    grad = K @ work.beta + problem.linear
+    assert is_there
+    assert 0 < steps < 3000
+    assert kkt_violation(problem, work.beta, grad) <= 2.0 * LEVEL
+    assert abs(work.beta.sum()) <= 1e-9 * C or problem.is_free_of_equalities
+    assert np.count_nonzero(is_interior(problem, work.beta)) <= 4
+    assert np.allclose(-work.gained[0], dual_objective(problem, work.beta, grad))
+
+
+def test_free_variables_beyond_the_rank_are_moved_to_bounds() -> None:
+    X, target = samples(300, seed=8)
+    K = X @ X.T
+    problem = problem_of(target, 1.0, "tube")
+    rng = np.random.default_rng(0)
+    start = rng.choice([-0.5, 0.5], 300)
+    work = work_of(problem._replace(start=start), K)
+
+    _, is_there = solve_all(work, K, make_free_set(len(K)), 1)
+
+    assert is_there
+    assert work.beta.sum() == pytest.approx(start.sum(), abs=1e-10)
+    assert np.count_nonzero(is_interior(problem, work.beta)) <= 4
 
 
 @pytest.mark.parametrize("kind", ["classes", "no intercept", "tube"])

@@ -37,8 +37,7 @@ PLENTY = 200 << 20
 
 @pytest.fixture
 def growing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Even small problems do not begin with all variables as members."""
-    monkeypatch.setattr(grow, "WHOLE", 0)
+    """Rounds are made by Python, however few variables there are."""
     monkeypatch.setattr(grow, "QUICK", 0)
 
 
@@ -99,7 +98,6 @@ def test_the_optimum_of_sequential_minimal_optimisation(
     if not is_quick:
         monkeypatch.setattr(grow, "QUICK", 0)
     if n_new is not None:
-        monkeypatch.setattr(grow, "WHOLE", 0)
         monkeypatch.setattr(grow, "FEWEST_NEW", n_new)
         monkeypatch.setattr(rounds, "FEWEST_NEW", n_new)
     problem, X = posed(machine, C)
@@ -140,12 +138,8 @@ def test_little_memory_is_enough(n_bytes: int, monkeypatch: pytest.MonkeyPatch) 
     assert_solved(Case("", problem, gram), solution, 1e-3, precision=1e-6)
 
 
-@pytest.mark.parametrize("whole", [0, 1000])
 @every_machine
-def test_threads_change_nothing(
-    machine: str, whole: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(grow, "WHOLE", whole)
+def test_threads_change_nothing(machine: str) -> None:
     problem, X = posed(machine, n=700)
     found = [
         solve(problem, VectorGram(RBF(0.5), as_rows(X), k), Options(method="grow"))

@@ -20,6 +20,7 @@ from maxmargin.solvers.in_memory import (
     LANES,
     Stack,
     can_solve,
+    fits_in_memory,
     solve_in_memory,
     solve_stack,
 )
@@ -37,7 +38,7 @@ IN_MEMORY = [
 
 @pytest.mark.parametrize("case", IN_MEMORY, ids=lambda case: case.name)
 def test_answers_of_few_samples_are_exact(case: Case) -> None:
-    assert solve_in_memory(case.problem, case.gram, Options()) is not None
+    assert fits_in_memory(case.problem, case.gram, Options(), FEW)
     assert_solved(case, solve(case.problem, case.gram, Options()), 1e-8)
 
 
@@ -68,10 +69,8 @@ def test_more_samples_are_solved_to_the_tolerance(
     if is_given:
         gram = MatrixGram(gram_block(gram, everything, everything))
 
-    found = solve_in_memory(problem, gram, Options(tol=1e-4))
+    solution, has_converged = solve_in_memory(problem, gram, Options(tol=1e-4))
 
-    assert found is not None
-    solution, has_converged = found
     assert has_converged
     assert_solved(Case("", problem, gram), solution, 1e-4, precision=1e-12)
 
@@ -114,17 +113,16 @@ def test_tubes_and_warm_starts() -> None:
 
 
 def test_what_is_left_is_solved_from_where_the_call_ended() -> None:
-    problem, X = posed(FEW, 100.0)
+    problem, X = posed(FEW, 100.0, d=3)
     gram = VectorGram(RBF(0.1), as_rows(X))
     tuning = TUNING._replace(moves_before_active_set=1, max_moves=1)
     options = Options(tuning=tuning)
-    n_steps = solve(problem, gram, Options()).n_iter
 
-    found = solve_in_memory(problem, gram, replace(options, tol=1e-12))
+    begun, has_converged = solve_in_memory(problem, gram, options)
     solution = solve(problem, gram, options)
 
-    assert found is not None
-    assert n_steps > 0
+    assert not has_converged
+    assert 0 < begun.n_iter < solution.n_iter
     assert_solved(Case("", problem, gram), solution, 1e-3, precision=1e-5)
 
 
@@ -133,10 +131,11 @@ def test_little_memory_is_kept_to() -> None:
     gram = VectorGram(Polynomial(1.0, 1.0, 2), as_rows(X))
 
     enough = Options(cache_bytes=16 * FEW**2)
-
-    assert solve_in_memory(problem, gram, enough) is not None
     less = replace(enough, cache_bytes=enough.cache_bytes - 1)
-    assert solve_in_memory(problem, gram, less) is None
+
+    assert fits_in_memory(problem, gram, enough, FEW)
+    assert not fits_in_memory(problem, gram, less, FEW)
+    assert not fits_in_memory(problem, gram, enough, FEW - 1)
 
 
 def test_values_that_overflow_are_refused() -> None:
@@ -144,9 +143,9 @@ def test_values_that_overflow_are_refused() -> None:
     X[3] = 1e200
     gram = VectorGram(Polynomial(1.0, 0.0, 2), as_rows(X))
 
-    found = solve_in_memory(problem, gram, Options())
+    _, has_converged = solve_in_memory(problem, gram, Options())
 
-    assert found is not None and not found[1]
+    assert not has_converged
     with pytest.raises(ValueError, match="not finite"):
         solve(problem, gram, Options())
 

@@ -15,7 +15,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic, overload
 from numpy.typing import DTypeLike
 
-from maxmargin._jit import PLAIN, jit
+from maxmargin._jit import PLAIN, jit, jit_new
 from maxmargin.data.lanes import INT, LINE, ONCE, aligned_zeros, spread_over
 from maxmargin.typing import IntVector, KernelMatrix
 
@@ -64,7 +64,7 @@ def _zeros(n_rows: int, size: int, dtype: DTypeLike) -> KernelMatrix:
     return aligned_zeros(n_rows * size, dtype).reshape(n_rows, size)
 
 
-@jit
+@jit_new
 def _meet_all(a: Parts, b: Parts, buffer: KernelMatrix, out: KernelMatrix) -> None:
     size = buffer.shape[1]
     room = np.empty((TURN, size), dtype=buffer.dtype)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike
 
-from maxmargin._jit import jit
+from maxmargin._jit import jit, jit_new
 from maxmargin.typing import IntVector, KernelMatrix
 
 NOBODY = -1
@@ -90,7 +90,7 @@ def hold_all(K: KernelMatrix) -> RowCache:
     return cache
 
 
-@jit
+@jit_new
 def cache_in(rows: KernelMatrix, is_full: bool) -> RowCache:
     """Room for every row, with all of them there or none."""
     n = len(rows)

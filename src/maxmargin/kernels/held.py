@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from maxmargin._jit import jit
+from maxmargin._jit import jit, jit_new
 from maxmargin.kernels.source import RowSource, no_source
 from maxmargin.kernels.sums import add_rows_from, dot
 from maxmargin.kernels.turning import copy_turned
@@ -170,7 +170,7 @@ def take_rows(part: Part, rows: IntVector, out: KernelMatrix) -> None:
             first = last
 
 
-@jit
+@jit_new
 def take_block(
     part: Part, rows: IntVector, columns: IntVector, out: KernelMatrix
 ) -> None:
@@ -184,7 +184,7 @@ def take_block(
             target[j] = source[where[j]]
 
 
-@jit
+@jit_new
 def add_part(
     part: Part, rows: IntVector, weight: FloatVector, out: FloatVector
 ) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 from numba.extending import overload
 from numpy.typing import DTypeLike
 
-from maxmargin._jit import PLAIN, jit
+from maxmargin._jit import PLAIN, jit, jit_new
 from maxmargin.data.lanes import aligned_zeros
 from maxmargin.kernels.panel_code import (
     IN_DOUBLE,
@@ -57,7 +57,7 @@ def pack(values: FloatMatrix, middle: FloatVector, panels: KernelMatrix) -> None
             panel[c, lane] = row[c] - middle[c]
 
 
-@jit
+@jit_new
 def repack(panels: Singles, index: IntVector, packed: Singles) -> None:
     """Some rows of all panels, side by side in new strips or panels."""
     n_blocks, n_columns, width = packed.shape
@@ -118,7 +118,7 @@ Side = tuple[
 ]  # strips or panels, and their part of the exponent
 
 
-@jit
+@jit_new
 def store_values(
     strips: Side,
     panels: Side,

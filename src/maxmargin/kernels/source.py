@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from maxmargin._jit import jit
+from maxmargin._jit import jit, jit_new
 from maxmargin.data.rows import DenseRows
 from maxmargin.errors import NotAvailable
 from maxmargin.kernels.elementwise import integer_power, rbf_row
@@ -41,7 +41,7 @@ def kind_of(kernel: Kernel) -> int:
     return kinds.get(type(kernel), NO_KIND)
 
 
-@jit
+@jit_new
 def no_source() -> RowSource:
     """For kernels that only Python can compute."""
     nothing = np.empty(0, dtype=np.intp)
@@ -80,7 +80,7 @@ def keep_samples(source: RowSource, keep: IntVector) -> RowSource:
     return source._replace(columns=columns, norms=source.norms[keep])
 
 
-@jit
+@jit_new
 def compute_row(source: RowSource, i: int, row: KernelMatrix) -> None:
     """K between sample i and all samples; zero where the row is longer."""
     columns = source.columns

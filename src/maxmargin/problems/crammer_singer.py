@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from maxmargin._jit import jit
+from maxmargin._jit import jit, jit_new
 from maxmargin._threads import run_all
 from maxmargin.data.design import Design
 from maxmargin.data.lanes import LANES, lane_zeros, row_add_outer, row_times
@@ -146,7 +146,7 @@ def sum_of_squares(W: FloatMatrix) -> float:
     return total
 
 
-@jit
+@jit_new
 def _weigh(
     rows: RowParts, bias: float, code: IntVector, share: FloatMatrix, W: FloatMatrix
 ) -> None:
@@ -171,7 +171,7 @@ def _weigh(
 Samples = tuple[IntVector, FloatVector, FloatMatrix]  # code, cost, share
 
 
-@jit
+@jit_new
 def _judge(
     rows: RowParts,
     bias: float,

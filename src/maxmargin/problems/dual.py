@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from maxmargin._jit import jit, jit_fast, larger
+from maxmargin._jit import jit, jit_fast, jit_new, larger
 from maxmargin.typing import BoolVector, FloatVector, IntVector
 
 NO_GROUP = -1  # a variable that no equality binds: machines without intercept
@@ -64,7 +64,7 @@ def slopes(
     return right, left
 
 
-@jit
+@jit_new
 def kkt_violation(problem: DualProblem, beta: FloatVector, grad: FloatVector) -> float:
     """LIBSVM's stopping measure: the largest slope any feasible move could still gain.
 
@@ -83,7 +83,7 @@ def kkt_violation(problem: DualProblem, beta: FloatVector, grad: FloatVector) ->
     return violation
 
 
-@jit
+@jit_new
 def is_feasible(problem: DualProblem, beta: FloatVector) -> bool:
     """Whether beta is in its box, and group sums are what they were, up to rounding."""
     if count_outside(beta, problem.lower, problem.upper):
@@ -123,7 +123,7 @@ def count_groups(group: IntVector) -> int:
     return last + 1
 
 
-@jit
+@jit_new
 def sum_residuals(
     problem: DualProblem, beta: FloatVector
 ) -> tuple[FloatVector, FloatVector]:
@@ -145,7 +145,7 @@ def sum_residuals(
     return residual, size
 
 
-@jit
+@jit_new
 def _extremes(
     problem: DualProblem, beta: FloatVector, grad: FloatVector
 ) -> tuple[FloatVector, FloatVector, FloatVector, IntVector]:
@@ -178,7 +178,7 @@ def _extremes(
     return lowest, highest, mean, n_free
 
 
-@jit
+@jit_new
 def snapped(problem: DualProblem, beta: FloatVector) -> FloatVector:
     """In the box, and at 0 or at a bound where only rounding is between."""
     near = np.empty(len(beta))
@@ -214,7 +214,7 @@ def is_interior(box: Box, beta: FloatVector) -> BoolVector:
     return inside & ((beta != 0.0) | (box.kink == 0.0))
 
 
-@jit
+@jit_new
 def group_levels(
     problem: DualProblem, beta: FloatVector, grad: FloatVector
 ) -> FloatVector:
@@ -243,7 +243,7 @@ def dual_objective(problem: DualProblem, beta: FloatVector, grad: FloatVector) -
     return total
 
 
-@jit
+@jit_new
 def dual_gap(
     problem: DualProblem,
     beta: FloatVector,

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from maxmargin._jit import jit
+from maxmargin._jit import jit_new
 from maxmargin.kernels.held import run_ends
 from maxmargin.selection.chains import Chain
 from maxmargin.selection.sources import Source, Table
@@ -146,7 +146,7 @@ def _listen(
     source.add(table, change, sums)
 
 
-@jit
+@jit_new
 def _changes(
     first: IntVector, coef: FloatVector, former: FloatVector, ratio: float
 ) -> tuple[FloatVector, FloatVector]:

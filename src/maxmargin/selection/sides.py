@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from maxmargin._jit import jit, jit_fast
+from maxmargin._jit import jit_fast, jit_new
 from maxmargin.kernels.held import HeldGram, Part, run_ends
 from maxmargin.typing import FloatMatrix, FloatVector, IntVector
 
@@ -48,7 +48,7 @@ class Sides:
         return self.sums @ size + sums
 
 
-@jit
+@jit_new
 def _sum_groups(part: Part, group: IntVector, n_groups: int) -> FloatMatrix:
     """Each row of K, summed over each group; runs are of one group each."""
     sums = np.zeros((len(part.at), n_groups))

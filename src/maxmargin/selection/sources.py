@@ -4,7 +4,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from maxmargin._jit import jit
+from maxmargin._jit import jit_new
 from maxmargin.data.rows import Rows
 from maxmargin.kernels.functions import Kernel
 from maxmargin.kernels.gram import VectorGram
@@ -74,7 +74,7 @@ class ComputedSource:
                 )
 
 
-@jit
+@jit_new
 def _add_strips(
     K: KernelMatrix, table: Table, weight: FloatVector, out: FloatVector
 ) -> None:
@@ -96,7 +96,7 @@ def _add_strips(
             top[p] = end
 
 
-@jit
+@jit_new
 def _used(
     table: Table, weight: FloatVector
 ) -> tuple[IntVector, FloatVector, IntVector]:

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from maxmargin._jit import jit, jit_fast
+from maxmargin._jit import jit, jit_fast, jit_new
 from maxmargin.kernels.cache import NOBODY, RowCache
 from maxmargin.kernels.source import RowSource
 from maxmargin.kernels.sums import add_rows, dot
@@ -37,6 +37,7 @@ MIN_PIVOT = 1e-10  # of K_ii: a column with less is a combination of the others
 MAX_EXCHANGES = 8  # to let a variable enter
 MIN_DETERMINANT = 1e-14  # relative, of the equations for two multipliers
 MAX_STEPS = 20  # per member
+CLOSER = 0.5  # of the violation: what a step on the same set has to bring
 MAX_CALLS = 64  # of one problem: beyond, SMO is the better method
 DOUBLE = 8  # bytes of a float64
 ABSENT = -1
@@ -61,6 +62,7 @@ class FreeSet(NamedTuple):
     constant: FloatVector  # one number: added to K within a group
     inverse: FloatMatrix  # of K plus the constant
     combination: FloatVector  # of columns of K, that gives the one refused last
+    column: FloatVector  # room for one of K, or of the inverse
     member: IntVector  # the variable's number among the members
     group: IntVector
     lower: FloatVector
@@ -70,6 +72,11 @@ class FreeSet(NamedTuple):
     inv_K_slope: FloatVector  # inverse @ slope
     inv_K_ones: FloatMatrix  # inverse @ E, a row for each equality
     slot: IntVector  # of every variable: its place here, or ABSENT
+    change: FloatVector  # of every member since slopes were computed
+    excess: FloatVector  # of every member, by how much it violates
+    moved: IntVector  # room for rows of members that moved
+    weight: FloatVector  # and for their changes
+    level: FloatVector  # of every group
 
 
 class ActiveSetLimits(NamedTuple):
@@ -80,7 +87,7 @@ class ActiveSetLimits(NamedTuple):
     n_groups: int  # equalities; 0: none
 
 
-@jit
+@jit_new
 def make_free_set(n: int) -> FreeSet:
     """An empty set, for a problem of n variables."""
     size, slot = min(n, MAX_FREE), np.empty(n, dtype=np.intp)
@@ -94,6 +101,7 @@ def make_free_set(n: int) -> FreeSet:
         constant=np.zeros(1),
         inverse=np.empty((size, size)),
         combination=np.empty(size),
+        column=np.empty(size),
         member=np.zeros(size, dtype=np.intp),
         group=np.zeros(size, dtype=np.intp),
         lower=np.empty(size),
@@ -103,6 +111,11 @@ def make_free_set(n: int) -> FreeSet:
         inv_K_slope=np.empty(size),
         inv_K_ones=np.empty((MAX_GROUPS, size)),
         slot=slot,
+        change=np.empty(n),
+        excess=np.empty(n),
+        moved=np.empty(n, dtype=np.intp),
+        weight=np.empty(n),
+        level=np.zeros(MAX_GROUPS),
     )
 
 
@@ -132,28 +145,33 @@ def solve_active_set(
     if n_groups > 0 and free.constant[0] == 0.0:
         for k in range(len(members)):
             free.constant[0] = max(free.constant[0], own.diagonal[k])
-    change, level = np.zeros(len(members)), np.zeros(MAX_GROUPS)
+    change, level = free.change[: len(members)], free.level
+    for k in range(len(members)):
+        change[k] = 0.0
     free.n_exchanges[0] = 0
     if not _synchronise(own, members, kernel, free, change, n_groups):
         _update_slopes(own, free, square, change, n_groups)
         return free.n_exchanges[0], False
-    made, n_entering = 0, MAX_ENTERING
+    made, n_entering, least = 0, MAX_ENTERING, np.inf
     while made < max_steps:
-        before = made
+        before, n_exchanges = made, free.n_exchanges[0]
+        made, free.n_exchanges[0] = made + n_exchanges, 0
         made, has_moved = _step_to_bounds(own, free, change, level, n_groups, made)
         _update_slopes(own, free, square, change, n_groups)
         violation = _violation(own, n_groups)
         if violation <= limits.tol:
             return made, True
-        if made > before and not has_moved:
+        if made > before and not has_moved and n_exchanges == 0:
             n_entering //= 2
         _levels(own, free, n_groups, level)
-        if n_entering == 0 or not _enter_worst(
-            own, members, kernel, free, change, level, n_groups, n_entering
-        ):
+        if n_entering == 0:
             break
-        made += free.n_exchanges[0]
-        free.n_exchanges[0] = 0
+        has_entered = _enter_worst(
+            own, members, kernel, free, change, level, n_groups, n_entering
+        )
+        if not has_entered and violation > CLOSER * least:
+            break
+        least = min(least, violation)
     free.n_calls[0] = MAX_CALLS
     return made, False
 
@@ -217,13 +235,7 @@ def _synchronise(
     n = free.n[0]
     for slot in range(n):
         _set_box(own, free, slot, free.member[slot], True)
-    for i in range(n):
-        free.inv_K_slope[i] = dot(free.inverse[i, :n], free.slope[:n])
-        for g in range(n_groups):
-            free.inv_K_ones[g, i] = 0.0
-        if n_groups > 0:
-            for j in range(n):
-                free.inv_K_ones[free.group[j], i] += free.inverse[i, j]
+    _apply_inverse(free, n_groups)
     for k in range(m):
         if free.slot[members[k]] == ABSENT and is_free(
             own.beta[k], own.kink[k], own.lower[k], own.upper[k]
@@ -232,6 +244,19 @@ def _synchronise(
                 return False
             _enter_or_exchange(own, members, kernel, free, change, k, True, n_groups)
     return True
+
+
+@jit
+def _apply_inverse(free: FreeSet, n_groups: int) -> None:
+    """inverse @ slope and inverse @ E, without the rounding of many updates."""
+    n = free.n[0]
+    for i in range(n):
+        free.inv_K_slope[i] = dot(free.inverse[i, :n], free.slope[:n])
+        for g in range(n_groups):
+            free.inv_K_ones[g, i] = 0.0
+        if n_groups > 0:
+            for j in range(n):
+                free.inv_K_ones[free.group[j], i] += free.inverse[i, j]
 
 
 @jit
@@ -269,7 +294,7 @@ def _enter(
     if slot == NOBODY:
         return False
     row = kernel.cache.rows[slot]
-    column, u, group = np.empty(n), free.combination[:n], group_of(own, k)
+    column, u, group = free.column[:n], free.combination[:n], group_of(own, k)
     for i in range(n):
         same = free.constant[0] if free.group[i] == group else 0.0
         column[i] = row[kernel.column[free.variable[i]]] + same
@@ -364,7 +389,6 @@ def _exchange(
             length, blocking = room, i
     if length == np.inf:
         return -1.0, ABSENT
-    own.gained[0] -= length * sign * slope
     after = end if blocking == ABSENT else beta + sign * length
     _put(own, change, k, min(max(after, lower), upper))
     for i in range(n):
@@ -388,7 +412,7 @@ def _put(own: Work, change: FloatVector, k: int, after: float) -> None:
 def _leave(free: FreeSet, slot: int, n_groups: int) -> None:
     """Remove an entry: a rank-one update of the inverse; the last takes its place."""
     n, inverse = free.n[0], free.inverse
-    last, column = n - 1, np.empty(n)
+    last, column = n - 1, free.column[:n]
     for i in range(n):
         column[i] = inverse[slot, i]
     pivot = column[slot]
@@ -529,8 +553,6 @@ def _take_step(
         after = min(max(own.beta[k] + step, free.lower[i]), free.upper[i])
         if i == blocking and length > 0.0:
             after = free.upper[i] if step > 0.0 else free.lower[i]
-        # With the sums kept, the decrease along a Newton step needs slopes alone.
-        own.gained[0] -= step * free.slope[i] * (1.0 - 0.5 * length)
         has_moved = has_moved or after != own.beta[k]
         change[k] += after - own.beta[k]
         own.beta[k] = after
@@ -559,14 +581,20 @@ def _update_slopes(
     """
     for g in range(n_groups):
         _restore_sum(own, free, change, g)
-    m, n_moved = len(change), 0
-    moved, weight = np.empty(m, dtype=np.intp), np.empty(m)
+    m, n_moved, moved, weight = len(change), 0, free.moved, free.weight
+    # Of a quadratic, the slopes at both ends give the decrease in between.
+    for k in range(m):
+        if change[k] != 0.0:
+            kinks = own.kink[k] * (abs(own.beta[k]) - abs(own.beta[k] - change[k]))
+            own.gained[0] -= 0.5 * change[k] * own.grad[k] + kinks
     for k in range(m):
         if change[k] != 0.0:
             moved[n_moved], weight[n_moved] = square.slot[own.row[k]], change[k]
             n_moved += 1
-        change[k] = 0.0
     add_rows(square.rows, moved[:n_moved], weight[:n_moved], (0, m), own.grad)
+    for k in range(m):
+        own.gained[0] -= 0.5 * change[k] * own.grad[k]
+        change[k] = 0.0
     n = free.n[0]
     for i in range(n):
         k = free.member[i]
@@ -577,8 +605,7 @@ def _update_slopes(
         own.rise[k], own.fall[k] = mask_of(
             own.beta[k], own.kink[k], own.lower[k], own.upper[k]
         )
-    for i in range(n):
-        free.inv_K_slope[i] = dot(free.inverse[i, :n], free.slope[:n])
+    _apply_inverse(free, n_groups)
 
 
 @jit
@@ -611,8 +638,9 @@ def _enter_worst(
 ) -> bool:
     """The members at a bound that violate most enter the set; False if none can."""
     m, worst, has_entered = len(members), 0.0, False
-    excess = np.zeros(m)
+    excess = free.excess
     for k in range(m):
+        excess[k] = 0.0
         if free.slot[members[k]] == ABSENT:
             middle = level[group_of(own, k)] if n_groups > 0 else 0.0
             up = middle - own.grad[k] - own.rise[k]

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from maxmargin._jit import jit
+from maxmargin._jit import jit_new
 from maxmargin.kernels.held import Part
 from maxmargin.problems.dual import DualProblem, group_levels, kkt_violation
 from maxmargin.solvers.rounds import Limits, hold, make_crew, rounds_until
@@ -28,7 +28,7 @@ class Begun(NamedTuple):
     n_members: int  # at the end
 
 
-@jit
+@jit_new
 def begin(
     problem: DualProblem,
     image: FloatVector,

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from maxmargin._jit import jit_fast, larger, smaller
+from maxmargin._jit import jit_fast, jit_new, larger, smaller
 from maxmargin.data.lanes import LANES, row_add_outer, row_times
 from maxmargin.data.row_verbs import RowParts
 from maxmargin.problems.crammer_singer import FAR
@@ -55,7 +55,7 @@ class Pace(NamedTuple):
     threshold: float  # memories above it keep a sample in the order
 
 
-@jit_fast
+@jit_new
 def sweep(
     rows: RowParts, moves: Moves, pace: Pace, order: IntVector, tally: FloatVector
 ) -> int:
@@ -104,7 +104,7 @@ def sweep(
     return n_kept
 
 
-@jit_fast
+@jit_new
 def pursue(
     rows: RowParts,
     moves: Moves,

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg import cho_solve
 
-from maxmargin._jit import jit, jit_fast
+from maxmargin._jit import jit_fast, jit_new
 from maxmargin._threads import run_all
 from maxmargin.data.design import Span
 from maxmargin.data.lanes import LANES, lane_zeros, row_times
@@ -257,7 +257,7 @@ def _in_chunks(problem: CrammerSingerProblem, work: Callable[[Span], Any]) -> li
     return run_all([partial(work, span) for span in design.chunks], design.n_threads)
 
 
-@jit
+@jit_new
 def _slopes(
     rows: RowParts,
     bias: float,
@@ -274,7 +274,7 @@ def _slopes(
 Tied = tuple[FloatMatrix, FloatVector, FloatVector, IntVector]  # share, tie, cost, code
 
 
-@jit_fast
+@jit_new
 def _project(samples: Tied, slope: FloatMatrix, span: Span) -> None:
     """Shares become the best ones for these slopes, if tied to where they are."""
     share, tie, cost, code = samples
@@ -286,7 +286,7 @@ def _project(samples: Tied, slope: FloatMatrix, span: Span) -> None:
             low[code[i]] = 0.0
 
 
-@jit_fast
+@jit_new
 def _along(
     samples: Tied, slope: FloatMatrix, change: FloatMatrix, step: float, span: Span
 ) -> tuple[float, float]:

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from maxmargin._blas import invert_positive
-from maxmargin._jit import jit, jit_fast
+from maxmargin._jit import jit, jit_fast, jit_new
 from maxmargin.data.design import mirror
 from maxmargin.kernels.single import ROUNDING
 from maxmargin.problems.dual import is_interior
@@ -149,7 +149,7 @@ def _way(
     return _Way(beta, lower, upper, inverse, members, pull, share, is_free)
 
 
-@jit
+@jit_new
 def _go_on(way: _Way, most: int) -> tuple[int, bool]:
     """Towards the common optimum, until so many bounds are met: (met, whether there).
 
@@ -180,7 +180,7 @@ def _go_on(way: _Way, most: int) -> tuple[int, bool]:
     return most, False
 
 
-@jit
+@jit_new
 def _step(
     pull: FloatVector, share: FloatMatrix, members: FloatMatrix, is_free: BoolVector
 ) -> FloatVector:
@@ -194,7 +194,7 @@ def _step(
     return step
 
 
-@jit
+@jit_new
 def _multipliers(
     pull: FloatVector, share: FloatMatrix, members: FloatMatrix
 ) -> FloatVector:
@@ -240,7 +240,7 @@ def _can_go_on(members: FloatMatrix, is_free: BoolVector) -> bool:
     return n_groups > 0 or bool(is_free.any())
 
 
-@jit
+@jit_new
 def _leave_behind(
     inverse: FloatMatrix, pull: FloatVector, share: FloatMatrix, k: int
 ) -> None:

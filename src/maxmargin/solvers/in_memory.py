@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from maxmargin._jit import jit
+from maxmargin._jit import jit, jit_new
 from maxmargin._threads import raise_if_stopped, run_all
 from maxmargin.kernels.cache import NOBODY, RowCache, cache_in
 from maxmargin.kernels.gram import Gram, RowsGram, whole_matrix
@@ -217,7 +217,7 @@ def padded(n: int) -> int:
     return -(-n // LANES) * LANES
 
 
-@jit
+@jit_new
 def _solve_some(
     stack: Stack,
     source: RowSource,
@@ -268,7 +268,7 @@ def _solve_some(
     return first
 
 
-@jit
+@jit_new
 def _problem_at(problem: DualProblem, a: int, b: int) -> DualProblem:
     return DualProblem(
         problem.linear[a:b],
@@ -281,7 +281,7 @@ def _problem_at(problem: DualProblem, a: int, b: int) -> DualProblem:
     )
 
 
-@jit
+@jit_new
 def _solve_one(
     problem: DualProblem,
     work: Work,
@@ -341,7 +341,7 @@ def _solve_one(
     out.has_converged[number] = is_refined and violation <= limits.tol
 
 
-@jit
+@jit_new
 def _converge(
     problem: DualProblem,
     work: Work,
@@ -400,7 +400,7 @@ def _smo(
     return why, made
 
 
-@jit
+@jit_new
 def _work_on(problem: DualProblem, diagonal: FloatVector) -> Work:
     """All variables of a problem, which are sorted by group; slopes are still open.
 
@@ -424,7 +424,7 @@ def _work_on(problem: DualProblem, diagonal: FloatVector) -> Work:
     return work
 
 
-@jit
+@jit_new
 def _sum_gradient(problem: DualProblem, work: Work, cache: RowCache) -> None:
     """grad = K @ beta + linear, from rows that are all there.
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from maxmargin._jit import jit
+from maxmargin._jit import jit, jit_new
 from maxmargin._threads import raise_if_stopped
 from maxmargin.kernels.cache import NOBODY, RowCache, hold_all
 from maxmargin.kernels.memory import pass_on, promised_square
@@ -162,7 +162,8 @@ def _admit(kept: Kept, new: IntVector) -> None:
     """These may move from now on; their rows are kept already."""
     first, square = kept.n_movers[0], kept.square.rows
     last = first + len(new)
-    kept.movers[first:last] = new
+    for k in range(first, last):
+        kept.movers[k] = new[k - first]
     for k in range(first, last):
         row = kept.rows[kept.place[kept.movers[k]]]
         for j in range(last):
@@ -172,7 +173,7 @@ def _admit(kept: Kept, new: IntVector) -> None:
     kept.n_movers[0] = last
 
 
-@jit
+@jit_new
 def _begin(
     problem: DualProblem, full: Work, kept: Kept, is_bound: bool
 ) -> tuple[Work, float]:
@@ -208,7 +209,7 @@ def _begin(
     return work, missing
 
 
-@jit
+@jit_new
 def _make_up(work: Work, kept: Kept, missing: float) -> float:
     """The sum is restored by movers that gain most, or lose least; what is left."""
     movers, beta = kept.movers[: kept.n_movers[0]], work.beta
@@ -236,7 +237,7 @@ def _make_up(work: Work, kept: Kept, missing: float) -> float:
     return left
 
 
-@jit
+@jit_new
 def _settle(
     work: Work, kept: Kept, source: RowSource, how: tuple[float, int, bool, bool]
 ) -> tuple[int, float]:
@@ -267,7 +268,7 @@ def _settle(
     return made, highest - lowest if is_bound else max(highest, -lowest)
 
 
-@jit
+@jit_new
 def _outsiders(work: Work, kept: Kept, tol: float, is_bound: bool) -> IntVector:
     """Who violates and cannot move yet; the worst, where they are many."""
     lowest, highest = 0.0, 0.0

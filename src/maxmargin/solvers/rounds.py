@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from maxmargin._jit import jit
+from maxmargin._jit import jit, jit_new
 from maxmargin.kernels.cache import RowCache, cache_in
 from maxmargin.kernels.held import Part, add_part, take_block
 from maxmargin.kernels.panel_code import STRIP
@@ -76,7 +76,7 @@ class Held(NamedTuple):
     free: FreeSet
 
 
-@jit
+@jit_new
 def hold(part: Part) -> Held:
     """K in memory, and no variable that is known to be free."""
     kernel = KernelRows(cache_in(part.K, True), no_source(), part.at, part.at)
@@ -95,7 +95,7 @@ class Crew(NamedTuple):
     cache: RowCache  # the square: row i of member i
 
 
-@jit
+@jit_new
 def make_crew(n: int, square: KernelMatrix) -> Crew:
     """Nobody yet; the square has room for all, or as many as may come."""
     n_new = np.zeros(1, dtype=np.intp)
@@ -120,7 +120,7 @@ class Limits(NamedTuple):
     is_second_order: bool
 
 
-@jit
+@jit_new
 def rounds_until(
     work: Work,
     crew: Crew,
@@ -195,7 +195,7 @@ def _move(
     return made
 
 
-@jit
+@jit_new
 def _epoch(
     own: Work,
     crew: Crew,
@@ -222,7 +222,7 @@ def has_room(crew: Crew) -> bool:
     return most <= len(crew.cache.rows)
 
 
-@jit
+@jit_new
 def _let_go(work: Work, crew: Crew) -> None:
     """Members that have rested at a bound for a while make room, if they are many."""
     members, age, n = crew.members, crew.age, crew.n[0]
@@ -270,7 +270,7 @@ def _join_free(work: Work, crew: Crew) -> None:
     crew.n[0] = size
 
 
-@jit
+@jit_new
 def _join(
     grad: FloatVector, mask: FloatVector, sign: float, crew: Crew, limit: float
 ) -> None:
@@ -347,7 +347,7 @@ def _extend(crew: Crew, first: int, held: Held | None, panels: Panels | None) ->
         _extend_by_panels(crew, first, panels)
 
 
-@jit
+@jit_new
 def _extend_by_panels(crew: Crew, first: int, panels: Panels) -> None:
     n, square = crew.n[0], crew.cache.rows
     new = _packed(panels, crew.members[first:n], STRIP)
@@ -365,7 +365,7 @@ def _extend_by_panels(crew: Crew, first: int, panels: Panels) -> None:
             copy_turned(room, (0, height), columns, square, (left, top))
 
 
-@jit
+@jit_new
 def _packed(panels: Panels, index: IntVector, width: int) -> Side:
     n_blocks = -(-len(index) // width)
     values = np.zeros((n_blocks, panels.panels.shape[1], width), dtype=np.float32)
@@ -376,7 +376,7 @@ def _packed(panels: Panels, index: IntVector, width: int) -> Side:
     return values, exponents
 
 
-@jit
+@jit_new
 def _spread(
     work: Work, own: Work, crew: Crew, held: Held | None, panels: Panels | None
 ) -> None:
@@ -399,7 +399,7 @@ def _spread(
         _add_by_panels(panels, moved[:n_moved], change, work.grad)
 
 
-@jit
+@jit_new
 def _add_by_panels(
     panels: Panels, rows: IntVector, change: FloatVector, grad: FloatVector
 ) -> None:

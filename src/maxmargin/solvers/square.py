@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from maxmargin._jit import jit
+from maxmargin._jit import jit, jit_new
 from maxmargin._threads import run_all
 from maxmargin.kernels.arena import Arena
 from maxmargin.kernels.memory import SPARE_SIDE, pass_on, promised_square
@@ -74,7 +74,7 @@ class Square:
             self.members = self.members[order]
 
 
-@jit
+@jit_new
 def _permute(values: KernelMatrix, order: IntVector) -> None:
     """Rows and columns change places: within each row, then whole rows in cycles."""
     n = len(order)
@@ -116,6 +116,7 @@ def _close_gaps(
     for i in range(span[0], span[1]):
         source, target = values[order[i]], values[i]
         if order[i] != i:
-            target[:n] = source[:n]
+            for j in range(n):
+                target[j] = source[j]
         for j in gaps:
             target[j] = source[order[j]]

@@ -17,8 +17,8 @@ class Tuning(NamedTuple):
     # Members of a working set, relative to all variables: with more, all of K costs
     # less than the rows that are still to come and the certificate.
     whole_share: float = 0.25
-    # Samples of the largest K that is kept in float64. 64 MB; with more, it is read from
-    # memory rather than from the last-level cache.
+    # Samples of the largest K that is kept in float64. 64 MB; with more, it is read
+    # from memory rather than from the last-level cache.
     max_kept_samples: int = 2896
     # Samples of a pair of classes that is solved on K of all classes, and of all of
     # these: 512 MB. Pairs have more values than K, and each of them is read by one.

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from maxmargin._jit import jit
+from maxmargin._jit import jit, jit_new
 from maxmargin.problems.dual import DualProblem, count_groups
 from maxmargin.typing import FloatVector, IntVector
 
@@ -31,7 +31,7 @@ class Work(NamedTuple):
     min_curvature: float
 
 
-@jit
+@jit_new
 def gather_work(
     problem: DualProblem,
     active: IntVector,
@@ -57,7 +57,7 @@ def gather_work(
     return work
 
 
-@jit
+@jit_new
 def empty_work(n: int, start: IntVector, min_curvature: float) -> Work:
     """Room for n variables."""
     return Work(
@@ -76,7 +76,7 @@ def empty_work(n: int, start: IntVector, min_curvature: float) -> Work:
     )
 
 
-@jit
+@jit_new
 def part_of(work: Work, members: IntVector) -> Work:
     """Some of these variables, by themselves: row k is that of member k."""
     n, start = len(members), np.zeros(2, dtype=np.intp)
