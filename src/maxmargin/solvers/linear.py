@@ -173,7 +173,7 @@ class _Run:
         descent = CoordinateDescent(problem, self.watch, self.beta)
         found, status = descent.run(self.tol, give_up)
         self.beta, self.is_cold = descent.beta, False
-        self.work_done = sum(descent.visits) * self._visit_cost()
+        self.work_done = descent.n_visits * self._visit_cost()
         return found, status
 
     def _polished(self, found: Certificate) -> Certificate:
