@@ -20,7 +20,7 @@ SLICE_SECONDS = 0.03  # how long compiled code may keep Ctrl-C waiting
 FIRST_SLICE = 4096  # samples, before their speed is known
 FIRST_RANDOM = 0x9E3779B97F4A7C15  # many bits set, which xorshift needs at its start
 LOOK_UP = 10  # sweeps between two questions whether to go on
-WINDOW = 20  # sweeps in which the violation should have fallen
+FIRST_HALF = 20  # sweeps: the violation of fewer is too noisy to extrapolate
 CLOSER = 0.5  # the violation asked of the sweeps, when the certificate wants more
 
 
@@ -45,22 +45,27 @@ class CoordinateDescent:
         )
         self.visits_per_slice = FIRST_SLICE
         self.history: list[float] = []  # the largest violation of each sweep
-        self.lowest: list[float] = []  # of the sweeps so far
+        self.lowest: list[float] = []  # of all sweeps up to each
         self.last_visits = 0  # of the last sweep
         self.n_visits = 0  # of all sweeps
         self.wanted = 0.0
 
     def visits_left(self) -> float:
-        """Visits to samples until the end, if the violation goes on falling as now."""
-        if len(self.history) <= WINDOW:
+        """Visits to samples until the end, at the rate of the later half of sweeps.
+
+        The violation is a maximum over few samples, so that it rises and falls; halves
+        are long enough to see by how much it falls, and forget how it began.
+        """
+        half = len(self.history) // 2
+        if half < FIRST_HALF:
             return 0.0
-        now, before = min(self.history[-WINDOW:]), self.lowest[-WINDOW - 1]
+        now, before = min(self.history[half:]), self.lowest[half - 1]
         if now <= self.wanted:
             return 0.0
         if now >= before:
             return np.inf
-        n_windows = np.log(self.wanted / now) / np.log(now / before)
-        return float(n_windows) * WINDOW * self.last_visits
+        n_halves = np.log(self.wanted / now) / np.log(now / before)
+        return float(n_halves) * (len(self.history) - half) * self.last_visits
 
     def run(
         self, tol: float, give_up: Callable[["CoordinateDescent"], bool] | None = None
