@@ -21,6 +21,7 @@ FIRST_SLICE = 4096  # samples, before their speed is known
 FIRST_RANDOM = 0x9E3779B97F4A7C15  # many bits set, which xorshift needs at its start
 LOOK_UP = 10  # sweeps between two questions whether to go on
 FIRST_HALF = 20  # sweeps: the violation of fewer is too noisy to extrapolate
+FARTHEST = 4.0  # times the visits made so far: no prediction goes further
 CLOSER = 0.5  # the violation asked of the sweeps, when the certificate wants more
 
 
@@ -54,7 +55,8 @@ class CoordinateDescent:
         """Visits to samples until the end, at the rate of the later half of sweeps.
 
         The violation is a maximum over few samples, so that it rises and falls; halves
-        are long enough to see by how much it falls, and forget how it began.
+        are long enough to see by how much it falls, and forget how it began. Where it
+        rests, it may fall again soon: no more is predicted than FARTHEST allows.
         """
         half = len(self.history) // 2
         if half < FIRST_HALF:
@@ -62,10 +64,11 @@ class CoordinateDescent:
         now, before = min(self.history[half:]), self.lowest[half - 1]
         if now <= self.wanted:
             return 0.0
+        most = FARTHEST * self.n_visits
         if now >= before:
-            return np.inf
-        n_halves = np.log(self.wanted / now) / np.log(now / before)
-        return float(n_halves) * (len(self.history) - half) * self.last_visits
+            return most
+        n_halves = float(np.log(self.wanted / now) / np.log(now / before))
+        return min(n_halves * (len(self.history) - half) * self.last_visits, most)
 
     def run(
         self, tol: float, give_up: Callable[["CoordinateDescent"], bool] | None = None
