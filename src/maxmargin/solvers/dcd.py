@@ -33,12 +33,13 @@ class CoordinateDescent:
         design = problem.design
         self.kind = int(problem.loss), problem.epsilon, design.bias
         self.beta = beta.copy()
+        is_cold = not beta.any()
         self.sweep = Sweep(
             target=problem.target,
             cost=problem.cost,
             norm=design.squared_norms,
             beta=self.beta,
-            w=design.transposed_times(self.beta),
+            w=np.zeros(design.n_columns) if is_cold else design.transposed_times(beta),
             order=np.arange(design.n),
             place=np.array([0, design.n]),
             violation=np.array([0.0, np.inf]),
