@@ -178,7 +178,7 @@ WAYS = [
         "maxmargin",
         "",
         (*HINGES, *TUBES, JOINT),
-        ladder(1e-1, 1e-9),
+        ladder(1.0, 1e-9),
         prepare_maxmargin,
     ),
     liblinear_way(1, ("squared_hinge",), ladder(1.0, 1e-8)),

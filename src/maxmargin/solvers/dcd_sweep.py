@@ -1,4 +1,4 @@
-"""What does one sweep of dual coordinate descent do? One exact step per sample.
+"""What do sweeps of dual coordinate descent do? One exact step per sample.
 
 The step on sample i minimises the dual over beta_i alone: the gradient there is one dot
 product with w, and w moves by a multiple of x_i. Nothing happens where the projected
@@ -12,7 +12,7 @@ import numpy as np
 
 from maxmargin._jit import jit
 from maxmargin.data.row_verbs import RowParts, row_add, row_dot
-from maxmargin.problems.linear import LOGISTIC, sigmoid, terms
+from maxmargin.problems.linear import LOGISTIC, Terms, sigmoid, terms
 from maxmargin.typing import FloatVector, IntVector
 
 IDLE = 1e-12  # projected gradients no larger move nothing
@@ -23,7 +23,7 @@ Kind = tuple[int, float, float]  # loss, epsilon, bias
 
 
 class Sweep(NamedTuple):
-    """All that a sweep reads and moves, as plain arrays."""
+    """All that sweeps read and move, as plain arrays."""
 
     target: FloatVector
     cost: FloatVector
@@ -33,6 +33,14 @@ class Sweep(NamedTuple):
     order: IntVector  # active samples first, in the order of the visit
     place: IntVector  # (next position, number of active samples)
     violation: FloatVector  # (largest of this sweep so far, that of the last one)
+    random: np.ndarray  # the state of xorshift
+
+
+class SweepLog(NamedTuple):
+    """What the sweeps of one call found, one entry a sweep."""
+
+    violation: FloatVector  # the largest
+    visits: IntVector  # samples that stayed active
 
 
 @jit
@@ -50,63 +58,77 @@ def shuffle(order: IntVector, n_active: int, random: np.ndarray) -> None:
 
 
 @jit
-def sweep_some(rows: RowParts, kind: Kind, sweep: Sweep, n_steps: int) -> None:
-    """Visit the next n_steps samples; shrink those that lean on a bound."""
+def sweep_some(
+    rows: RowParts,
+    kind: Kind,
+    sweep: Sweep,
+    wanted: float,
+    max_visits: int,
+    log: SweepLog,
+) -> int:
+    """Make up to len(log.visits) sweeps; return how many were completed.
+
+    They end earlier after one whose largest violation is at most `wanted`, or in the
+    middle of one after `max_visits` samples: the next call goes on from there. A sample
+    that a bound holds more firmly than the last sweep's violation is shrunk.
+    """
     loss, epsilon, bias = kind
-    target, cost, norm, beta, w, order, place, violation = sweep
+    target, cost, norm, beta, w, order, place, violation, random = sweep
     s, n_active = place[0], place[1]
     worst, threshold = violation[0], violation[1]
-    last = min(s + n_steps, n_active)
-    while s < last:
-        i = order[s]
-        y, c, b = target[i], cost[i], beta[i]
-        z = row_dot(rows, i, w)
-        if bias != 0.0:
-            z += bias * w[-1]
-        if loss == LOGISTIC:
-            new, gradient = _logit_step(y, c, b, z, norm[i])
-            rest = 0.0
-        else:
-            new, gradient, rest = _box_step(terms(loss, epsilon, y, c), b, z, norm[i])
-        if rest > threshold:
-            n_active -= 1
-            last = min(last, n_active)
-            order[s], order[n_active] = order[n_active], order[s]
-            continue
-        worst = max(worst, gradient)
-        if new != b:
-            beta[i] = new
-            row_add(rows, i, new - b, w)
-            if bias != 0.0:
+    n_sweeps, n_left = 0, max_visits
+    while n_sweeps < len(log.visits) and n_left > 0:
+        if s == 0:
+            shuffle(order, n_active, random)
+        last = min(s + n_left, n_active)
+        n_left -= last - s
+        while s < last:
+            i = order[s]
+            y, c, b = target[i], cost[i], beta[i]
+            z = row_dot(rows, i, w) + bias * w[-1]
+            if loss == LOGISTIC:
+                new, gain = _logit_step(y, c, b, z, norm[i])
+            else:
+                new, gain = _box_step(terms(loss, epsilon, y, c), b, z, norm[i])
+            if gain < -threshold:
+                n_active -= 1
+                last = min(last, n_active)
+                order[s], order[n_active] = order[n_active], order[s]
+                continue
+            worst = max(worst, gain)
+            if new != b:
+                beta[i] = new
+                row_add(rows, i, new - b, w)
                 w[-1] += bias * (new - b)
-        s += 1
-    place[0], place[1], violation[0] = s, n_active, worst
+            s += 1
+        if s < n_active:
+            break
+        log.violation[n_sweeps], log.visits[n_sweeps] = worst, s
+        n_sweeps += 1
+        if worst <= wanted:
+            n_left = 0
+        s, threshold, worst = 0, worst if worst > 0.0 else np.inf, 0.0
+    place[0], place[1] = s, n_active
+    violation[0], violation[1] = worst, threshold
+    return n_sweeps
 
 
 @jit
-def _box_step(
-    term: tuple[float, float, float, float, float], b: float, z: float, norm: float
-) -> tuple[float, float, float]:
-    """(new value, |projected gradient|, how firmly a bound holds it)."""
+def _box_step(term: Terms, b: float, z: float, norm: float) -> tuple[float, float]:
+    """(new value, violation); below 0, how firmly a bound or the kink holds it."""
     linear, kink, lower, upper, ridge = term
     slope = linear + z + ridge * b
     right = slope + kink if b >= 0.0 else slope - kink
     left = slope + kink if b > 0.0 else slope - kink
-    if b < upper and right < -IDLE:
-        gradient = -right
-    elif b > lower and left > IDLE:
-        gradient = left
-    else:
-        rest = np.inf
-        if b < upper:
-            rest = min(rest, right)
-        if b > lower:
-            rest = min(rest, -left)
-        return b, 0.0, rest
+    gain = -right if b < upper else -np.inf
+    if b > lower:
+        gain = max(gain, left)
+    if gain <= IDLE:
+        return b, min(gain, 0.0)
     bend = norm + ridge
     if bend <= 0.0:  # an all-zero sample: it goes as far as its box lets it
         far = upper if right < 0.0 else lower
-        return (0.0 if kink > abs(slope) else far), 0.0, 0.0
+        return 0.0 if kink > abs(slope) else far, gain
     force = bend * b - slope
     if force > kink:
         new = (force - kink) / bend
@@ -114,7 +136,7 @@ def _box_step(
         new = (force + kink) / bend
     else:
         new = 0.0
-    return min(max(new, lower), upper), gradient, 0.0
+    return min(max(new, lower), upper), gain
 
 
 @jit

@@ -45,7 +45,7 @@ BISECTIONS = 60  # to the last bits of a number
 CROSSOVER_STIFFNESS = 1e-3  # soft enough to take variables to their bounds in one step
 BLAS_SPEED = 16.0  # products by BLAS in the time of one stored value by a sweep
 PASSES = 4.0  # over the samples, in one Newton step
-TYPICAL_STEPS = 30  # of Newton's method after the sweeps
+TYPICAL_STEPS = 15  # of Newton's method after the sweeps; 3 to 13 were counted
 OVERHEAD = 8.0  # of a visit to a sample, in stored values
 POLISH_SHARE = 0.05  # of the work of all sweeps: what further Newton steps may cost
 POLISH_FREE = 1e6  # operations: a millisecond, which a fit takes in any case
@@ -173,7 +173,7 @@ class _Run:
         descent = CoordinateDescent(problem, self.watch, self.beta)
         found, status = descent.run(self.tol, give_up)
         self.beta, self.is_cold = descent.beta, False
-        self.work_done = sum(descent.visits) * self._visit_cost()
+        self.work_done = descent.n_visits * self._visit_cost()
         return found, status
 
     def _polished(self, found: Certificate) -> Certificate:
