@@ -1,0 +1,62 @@
+"""Does compiled code that counts no references get new arrays? It would leak them."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).resolve().parents[1] / "src" / "maxmargin"
+BORROWING, CREATING = {"jit", "jit_fast"}, {"jit_new"}
+ARRAYS = re.compile(
+    r"\w*(?:Vector|Matrix|Work|Crew|Held|FreeSet|RowCache|RowSource|Begun|Side|Problem)\b"
+)
+
+
+def functions_with(decorators: set[str]) -> list[tuple[Path, ast.FunctionDef]]:
+    return [
+        (path, node)
+        for path in sorted(SOURCE.rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.FunctionDef)
+        and any(
+            isinstance(d, ast.Name) and d.id in decorators for d in node.decorator_list
+        )
+    ]
+
+
+def returns_arrays(node: ast.FunctionDef) -> bool:
+    return node.returns is not None and bool(ARRAYS.search(ast.unparse(node.returns)))
+
+
+GIVING_ARRAYS = {
+    node.name
+    for _, node in functions_with(BORROWING | CREATING)
+    if returns_arrays(node)
+}
+cases = pytest.mark.parametrize(
+    ("path", "node"),
+    functions_with(BORROWING),
+    ids=lambda case: getattr(case, "name", ""),
+)
+
+
+def test_functions_that_return_arrays_create_them() -> None:
+    assert {"make_free_set", "gather_work", "group_levels"} <= GIVING_ARRAYS
+    for path, node in functions_with(BORROWING):
+        assert not returns_arrays(node), f"{path.name}: {node.name} has to be jit_new"
+
+
+@cases
+def test_borrowing_functions_get_no_new_arrays(
+    path: Path, node: ast.FunctionDef
+) -> None:
+    called = {
+        call.func.id
+        for call in ast.walk(node)
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name)
+    }
+
+    assert not called & GIVING_ARRAYS, f"{path.name}: {node.name} has to be jit_new"
