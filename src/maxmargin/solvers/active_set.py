@@ -29,6 +29,7 @@ from maxmargin.solvers.work import Work, group_of, is_free, mask_of
 from maxmargin.solvers.working_set import bounds, worst_group
 from maxmargin.typing import FloatMatrix, FloatVector, IntVector
 
+OFF_STRIDE = 8  # rows a multiple of 4 KB apart would share a set of the cache
 MAX_GROUPS = 2  # equalities that a problem may have
 MAX_FREE = 512  # variables: their inverse is 2 MB, about the second-level cache
 MAX_ENTERING = 8  # variables that enter before all slopes are computed again
@@ -99,7 +100,7 @@ def make_free_set(n: int) -> FreeSet:
         n_calls=np.zeros(1, dtype=np.intp),
         n_exchanges=np.zeros(1, dtype=np.intp),
         constant=np.zeros(1),
-        inverse=np.empty((size, size)),
+        inverse=np.empty((size, size + OFF_STRIDE)),
         combination=np.empty(size),
         column=np.empty(size),
         member=np.zeros(size, dtype=np.intp),
@@ -117,6 +118,15 @@ def make_free_set(n: int) -> FreeSet:
         weight=np.empty(n),
         level=np.zeros(MAX_GROUPS),
     )
+
+
+@jit
+def clear_free_set(free: FreeSet, n: int) -> None:
+    """Make it the empty set of another problem, of n variables."""
+    for k in range(n):
+        free.slot[k] = ABSENT
+    free.n[0] = free.n_calls[0] = 0
+    free.constant[0] = 0.0
 
 
 @jit
@@ -234,7 +244,7 @@ def _synchronise(
             _leave(free, slot, n_groups)
     n = free.n[0]
     for slot in range(n):
-        _set_box(own, free, slot, free.member[slot], True)
+        _set_box(own, free, slot, free.member[slot], own.beta[free.member[slot]] > 0.0)
     _apply_inverse(free, n_groups)
     for k in range(m):
         if free.slot[members[k]] == ABSENT and is_free(
@@ -242,7 +252,10 @@ def _synchronise(
         ):
             if free.n[0] == len(free.variable):
                 return False
-            _enter_or_exchange(own, members, kernel, free, change, k, True, n_groups)
+            is_rising = own.beta[k] > 0.0  # of a kink, the side that it is on
+            _enter_or_exchange(
+                own, members, kernel, free, change, k, is_rising, n_groups
+            )
     return True
 
 
@@ -626,6 +639,16 @@ def _restore_sum(own: Work, free: FreeSet, change: FloatVector, g: int) -> None:
 
 
 @jit
+def _place_of_largest(values: FloatVector, n: int) -> int:
+    """Where the largest of the first n is."""
+    place = 0
+    for i in range(1, n):
+        if values[i] > values[place]:
+            place = i
+    return place
+
+
+@jit
 def _enter_worst(
     own: Work,
     members: IntVector,
@@ -649,10 +672,7 @@ def _enter_worst(
     if free.n[0] == 0:
         n_entering = max(n_entering, 2)  # one on either side of the level
     for _ in range(n_entering):
-        k = 0
-        for i in range(1, m):
-            if excess[i] > excess[k]:
-                k = i
+        k = _place_of_largest(excess, m)
         if excess[k] <= ENTERING_SHARE * worst or free.n[0] == len(free.variable):
             break
         middle = level[group_of(own, k)] if n_groups > 0 else 0.0

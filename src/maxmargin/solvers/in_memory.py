@@ -27,7 +27,9 @@ from maxmargin.problems.dual import (
 from maxmargin.solvers.active_set import (
     MAX_GROUPS,
     ActiveSetLimits,
+    FreeSet,
     KernelRows,
+    clear_free_set,
     make_free_set,
     solve_active_set,
 )
@@ -190,6 +192,35 @@ def _chunks(stack: Stack) -> list[tuple[int, int]]:
     return [(int(a), int(b)) for a, b in pairwise(edges)]
 
 
+class Room(NamedTuple):
+    """Arrays for the largest of some problems; each takes a part of them."""
+
+    rows: FloatVector  # of K
+    work: Work
+    cache: RowCache
+    free: FreeSet
+    weight: FloatVector  # of each row of K
+    everything: IntVector  # 0, 1, 2, ...
+
+
+def make_room(stack: Stack, first: int, last: int) -> Room:
+    """Room for these problems."""
+    sizes = [padded(int(n)) for n in np.diff(stack.end, prepend=0)[first:last]]
+    n_rows = stack.n_rows[first:last].tolist()
+    n_values = max(n * m for n, m in zip(sizes, n_rows, strict=True))
+    n, m = max(sizes), max(n_rows)
+    start = np.zeros(max(stack.n_groups, 1) + 1, dtype=np.intp)
+    rows = np.empty(n_values)
+    return Room(
+        rows=rows,
+        work=empty_work(n, start, 0.0),
+        cache=cache_in(rows.reshape(-1, 1)[:m], False),
+        free=make_free_set(n),
+        weight=np.empty(m),
+        everything=np.arange(n),
+    )
+
+
 def _solve_part(
     stack: Stack,
     source: RowSource,
@@ -200,15 +231,14 @@ def _solve_part(
     last: int,
 ) -> None:
     """Problems first to last, a slice of time a call."""
-    sizes = np.diff(stack.end, prepend=0)[first:last]
-    n_rows = stack.n_rows[first:last]
-    room = np.empty(max(padded(n) * m for n, m in zip(sizes, n_rows, strict=True)))
+    room, begun = make_room(stack, first, last), first
     singly = SINGLY if stack.n_groups == 0 else None
     while first < last:
         raise_if_stopped()
         first = _solve_some(
             stack, source, singly, limits, tuning, room, first, last, out
         )
+    certify(stack, limits.tol, out, begun, last)
 
 
 @jit
@@ -217,223 +247,258 @@ def padded(n: int) -> int:
     return -(-n // LANES) * LANES
 
 
-@jit_new
+@jit
 def _solve_some(
     stack: Stack,
     source: RowSource,
     singly: int | None,
     limits: StackLimits,
     tuning: Tuning,
-    room: FloatVector,
+    room: Room,
     first: int,
     last: int,
     out: StackSolution,
 ) -> int:
     """Solve problems in their order until enough has been done for one call."""
-    done = 0
+    done, all_of, whole = 0, stack.problem, room.work
     while first < last and done < tuning.work_per_call:
         a, b = stack.end[first - 1] if first > 0 else 0, stack.end[first]
-        n, n_rows = b - a, stack.n_rows[first]
-        width = padded(n)
-        rows = room[: n_rows * width].reshape(n_rows, width)
-        own = source
-        if len(source.place) > 0:
-            own = RowSource(
-                source.kind,
-                0.0,
-                0.0,
-                0,
-                source.columns,
-                source.norms,
-                source.place[a:b],
-            )
-        part = _problem_at(stack.problem, a, b)
-        work = _work_on(part, stack.diagonal[a:b])
-        _solve_one(
-            part,
-            work,
-            own,
-            singly,
-            limits,
-            tuning,
-            stack.n_groups,
-            rows,
-            first,
-            out,
+        n, m, width = b - a, stack.n_rows[first], padded(b - a)
+        problem = DualProblem(
+            all_of.linear[a:b],
+            all_of.kink[a:b],
+            all_of.lower[a:b],
+            all_of.upper[a:b],
+            all_of.group[a:b],
+            all_of.row[a:b],
+            all_of.start[a:b],
         )
+        diagonal, place = stack.diagonal[a:b], source.place
+        if len(place) > 0:
+            place = place[a:b]
+        work = Work(
+            whole.beta[:width],
+            whole.grad[:width],
+            whole.rise[:width],
+            whole.fall[:width],
+            whole.lower[:width],
+            whole.upper[:width],
+            whole.kink[:width],
+            whole.diagonal[:width],
+            whole.row[:width],
+            whole.start,
+            whole.gained,
+            curvature_floor(diagonal),
+        )
+        cache = RowCache(
+            room.rows[: m * width].reshape(m, width),
+            room.rows[: m * width],
+            room.cache.owner[:m],
+            room.cache.slot[:m],
+            room.cache.last_use[:m],
+            room.cache.clock,
+            room.cache.n_used,
+            room.cache.n_misses,
+        )
+        own = RowSource(
+            source.kind,
+            source.gamma,
+            source.coef0,
+            source.degree,
+            source.columns,
+            source.norms,
+            place,
+        )
+        kernel = KernelRows(cache, own, work.row, room.everything)
+        _begin(problem, diagonal, work, kernel, room)
+        made, is_met = _solve_one(problem, work, kernel, room, singly, limits, tuning)
+        # The certificate is about slopes that are summed anew.
+        _sum_gradient(problem, work, cache, room.weight)
         for k in range(n):
             out.beta[a + k], out.grad[a + k] = work.beta[k], work.grad[k]
-        done += n * out.n_moves[first]
+        out.n_moves[first], out.n_computed[first] = made, cache.n_used[0]
+        is_refined = is_met or not (limits.is_exact or limits.has_margin)
+        out.has_converged[first] = is_refined
+        done += n * made
         first += 1
     return first
 
 
-@jit_new
-def _problem_at(problem: DualProblem, a: int, b: int) -> DualProblem:
-    return DualProblem(
-        problem.linear[a:b],
-        problem.kink[a:b],
-        problem.lower[a:b],
-        problem.upper[a:b],
-        problem.group[a:b],
-        problem.row[a:b],
-        problem.start[a:b],
-    )
+@jit
+def _begin(
+    problem: DualProblem,
+    diagonal: FloatVector,
+    work: Work,
+    kernel: KernelRows,
+    room: Room,
+) -> None:
+    """The start of a problem, whose variables are sorted by group.
+
+    Variables that are fixed at zero fill up the last group, for the sake of vectorised
+    loops.
+    """
+    n, width, cache, start = len(diagonal), len(work.beta), kernel.cache, work.start
+    for s in range(len(cache.owner)):
+        cache.owner[s] = cache.slot[s] = NOBODY
+        cache.last_use[s] = 0
+    cache.clock[0] = cache.n_used[0] = cache.n_misses[0] = 0
+    for g in range(len(start)):
+        start[g] = 0
+    for k in range(n):
+        start[max(problem.group[k], 0) + 1] = k + 1
+        work.beta[k], work.kink[k] = problem.start[k], problem.kink[k]
+        work.lower[k], work.upper[k] = problem.lower[k], problem.upper[k]
+        work.diagonal[k], work.row[k] = diagonal[k], problem.row[k]
+    for k in range(n, width):
+        work.beta[k] = work.kink[k] = work.lower[k] = work.upper[k] = 0.0
+        work.grad[k], work.diagonal[k], work.row[k] = 0.0, 1.0, 0
+    start[len(start) - 1] = width
+    work.gained[0] = 0.0
+    set_masks(work, 0, width)
+    for k in range(n):
+        if work.beta[k] != 0.0 and cache.slot[work.row[k]] == NOBODY:
+            compute_missing(cache, kernel.source, work.row[k], k)
+    _sum_gradient(problem, work, cache, room.weight)
 
 
-@jit_new
+@jit
 def _solve_one(
     problem: DualProblem,
     work: Work,
-    source: RowSource,
+    kernel: KernelRows,
+    room: Room,
     singly: int | None,
     limits: StackLimits,
     tuning: Tuning,
-    n_groups: int,
-    rows: FloatMatrix,
-    number: int,
-    out: StackSolution,
-) -> None:
-    """Solve one problem; `work` ends at the solution, `out` is given the evidence."""
-    n = len(problem.linear)
-    cache = cache_in(rows, False)
-    for k in range(n):
-        if work.beta[k] != 0.0 and cache.slot[work.row[k]] == NOBODY:
-            compute_missing(cache, source, work.row[k], k)
-    _sum_gradient(problem, work, cache)
+) -> tuple[int, bool]:
+    """(moves made, whether the goal is met)."""
     goal, exact = tuning.inner_tol * limits.tol, 1.0
-    for k in range(n):
+    for k in range(len(problem.linear)):
         exact = max(exact, abs(work.grad[k]))
     exact *= tuning.exact_tol
     if limits.is_exact:
         goal = min(exact, goal)
-    made, is_there = _converge(
-        problem, work, cache, source, singly, goal, limits, tuning
-    )
-    if limits.has_margin:
-        # Coefficients are divided by the margin, and so is what is left of the
-        # violation: a small margin needs a finer tolerance.
-        while is_there and goal > exact:
-            level = group_levels(problem, work.beta[:n], work.grad[:n])
-            share = tuning.margin_share * 0.5 * (level[0] - level[1])
-            if goal <= share:
-                break
-            goal *= tuning.refinement
-            if share > 0.0:
-                goal = min(goal, share)
-            goal = max(goal, exact)
-            more, is_there = _converge(
-                problem, work, cache, source, singly, goal, limits, tuning
-            )
-            made += more
-    # The certificate: slopes summed anew from rows in float64.
-    _sum_gradient(problem, work, cache)
-    beta, grad = work.beta[:n], work.grad[:n]
-    level = group_levels(problem, beta, grad)
-    violation = kkt_violation(problem, beta, grad)
-    for g in range(n_groups):
-        out.level[number, g] = level[g]
-    out.violation[number] = violation
-    out.objective[number] = dual_objective(problem, beta, grad)
-    out.gap[number] = dual_gap(problem, beta, grad, level, limits.tol)
-    out.n_moves[number], out.n_computed[number] = made, cache.n_used[0]
-    is_refined = is_there or not (limits.is_exact or limits.has_margin)
-    out.has_converged[number] = is_refined and violation <= limits.tol
+    made, is_met = _converge(problem, work, kernel, room, singly, goal, limits, tuning)
+    # Coefficients of nu-SVC are divided by the margin, and so is what is left of the
+    # violation: a small margin needs a finer tolerance.
+    while limits.has_margin and is_met and goal > exact:
+        share = tuning.margin_share * _margin(work)
+        if goal <= share:
+            break
+        goal *= tuning.refinement
+        if share > 0.0:
+            goal = min(goal, share)
+        goal = max(goal, exact)
+        more, is_met = _converge(
+            problem, work, kernel, room, singly, goal, limits, tuning
+        )
+        made += more
+    return made, is_met
 
 
-@jit_new
+@jit
+def _margin(work: Work) -> float:
+    """Half the distance of the levels of two groups, which are nearly optimal."""
+    margin, sign = 0.0, 0.5
+    for g in range(2):
+        lowest, highest = np.inf, -np.inf
+        for k in range(work.start[g], work.start[g + 1]):
+            lowest = min(lowest, work.grad[k] + work.rise[k])
+            highest = max(highest, work.grad[k] + work.fall[k])
+        if lowest == np.inf or highest == -np.inf:  # all variables at the same bound
+            lowest, highest = min(lowest, highest), max(lowest, highest)
+            highest = lowest = lowest if lowest > -np.inf else highest
+        margin += sign * 0.5 * (lowest + highest)
+        sign = -sign
+    return margin
+
+
+@jit
 def _converge(
     problem: DualProblem,
     work: Work,
-    cache: RowCache,
-    source: RowSource,
+    kernel: KernelRows,
+    room: Room,
     singly: int | None,
     goal: float,
     limits: StackLimits,
     tuning: Tuning,
 ) -> tuple[int, bool]:
     """SMO, then the active-set method, then SMO: (moves, whether the goal is met)."""
-    n, size = len(problem.linear), len(work.beta)
-    max_moves = tuning.moves_before_active_set * n
-    why, made = _smo(work, cache, source, singly, goal, max_moves, limits)
-    if why != OUT_OF_MOVES:
-        return made, why == CONVERGED
-    everything = np.empty(size, dtype=np.intp)
-    for k in range(size):
-        everything[k] = k
-    kernel = KernelRows(cache, source, work.row, everything)
-    n_groups = 0 if singly is not None else len(work.start) - 1
-    steps, _ = solve_active_set(
-        work,
-        everything,
-        cache,
-        kernel,
-        make_free_set(size),
-        ActiveSetLimits(goal, tuning.max_moves * n, n_groups),
-    )
-    # The slopes of that method leave out the ridge of its inverse.
-    _sum_gradient(problem, work, cache)
-    most = tuning.max_moves * n
-    why, more = _smo(work, cache, source, singly, goal, most, limits)
-    return made + steps + more, why == CONVERGED
+    made, n, is_second_order = 0, len(problem.linear), limits.is_second_order
+    most = tuning.moves_before_active_set * n
+    for turn in range(2):
+        if singly is not None:
+            why, more, _, _ = coordinate_epoch(
+                work, kernel.cache, kernel.source, goal, most, is_second_order
+            )
+        else:
+            why, more, _, _ = pair_epoch(
+                work, kernel.cache, kernel.source, goal, most, is_second_order
+            )
+        made += more
+        if why != OUT_OF_MOVES or turn > 0:
+            return made, why == CONVERGED
+        most = tuning.max_moves * n
+        n_groups = 0 if singly is not None else len(work.start) - 1
+        clear_free_set(room.free, len(work.beta))
+        members = room.everything[: len(work.beta)]
+        steps, _ = solve_active_set(
+            work,
+            members,
+            kernel.cache,
+            kernel,
+            room.free,
+            ActiveSetLimits(goal, most, n_groups),
+        )
+        made += steps
+        # The slopes of that method may have drifted.
+        _sum_gradient(problem, work, kernel.cache, room.weight)
+    return made, False
 
 
 @jit
-def _smo(
-    work: Work,
-    cache: RowCache,
-    source: RowSource,
-    singly: int | None,
-    tol: float,
-    max_moves: int,
-    limits: StackLimits,
-) -> tuple[int, int]:
-    """(why it ended, moves made)."""
-    if singly is not None:
-        why, made, _, _ = coordinate_epoch(
-            work, cache, source, tol, max_moves, limits.is_second_order
-        )
-        return why, made
-    why, made, _, _ = pair_epoch(
-        work, cache, source, tol, max_moves, limits.is_second_order
-    )
-    return why, made
-
-
-@jit_new
-def _work_on(problem: DualProblem, diagonal: FloatVector) -> Work:
-    """All variables of a problem, which are sorted by group; slopes are still open.
-
-    Variables that are fixed at zero fill up the last group, for the sake of vectorised
-    loops.
-    """
-    n, group = len(diagonal), problem.group
-    start = np.zeros(max(group[n - 1], 0) + 2, dtype=np.intp)
-    for k in range(n):
-        start[max(group[k], 0) + 1] = k + 1
-    start[-1] = padded(n)
-    work = empty_work(padded(n), start, curvature_floor(diagonal))
-    for k in range(n):
-        work.beta[k], work.kink[k] = problem.start[k], problem.kink[k]
-        work.lower[k], work.upper[k] = problem.lower[k], problem.upper[k]
-        work.diagonal[k], work.row[k] = diagonal[k], problem.row[k]
-    for k in range(n, padded(n)):
-        work.beta[k] = work.kink[k] = work.lower[k] = work.upper[k] = 0.0
-        work.grad[k], work.diagonal[k], work.row[k] = 0.0, 1.0, 0
-    set_masks(work, 0, padded(n))
-    return work
-
-
-@jit_new
-def _sum_gradient(problem: DualProblem, work: Work, cache: RowCache) -> None:
+def _sum_gradient(
+    problem: DualProblem, work: Work, cache: RowCache, weight: FloatVector
+) -> None:
     """grad = K @ beta + linear, from rows that are all there.
 
     Variables of one row are added first: in nu-SVR they may be large, and cancel.
     """
-    weight = np.zeros(len(cache.slot))
+    for row in range(len(cache.slot)):
+        weight[row] = 0.0
     for k in range(len(problem.linear)):
         weight[problem.row[k]] += work.beta[k]
         work.grad[k] = problem.linear[k]
-    for row in range(len(weight)):
+    for row in range(len(cache.slot)):
         if weight[row] != 0.0:
             add_row(work.grad, cache.rows[cache.slot[row]], weight[row])
+
+
+@jit_new
+def certify(
+    stack: Stack, tol: float, out: StackSolution, first: int, last: int
+) -> None:
+    """What slopes in float64 say about the points reached."""
+    all_of = stack.problem
+    for number in range(first, last):
+        a, b = stack.end[number - 1] if number > 0 else 0, stack.end[number]
+        problem = DualProblem(
+            all_of.linear[a:b],
+            all_of.kink[a:b],
+            all_of.lower[a:b],
+            all_of.upper[a:b],
+            all_of.group[a:b],
+            all_of.row[a:b],
+            all_of.start[a:b],
+        )
+        beta, grad = out.beta[a:b], out.grad[a:b]
+        level = group_levels(problem, beta, grad)
+        violation = kkt_violation(problem, beta, grad)
+        for g in range(stack.n_groups):
+            out.level[number, g] = level[g]
+        out.violation[number] = violation
+        out.objective[number] = dual_objective(problem, beta, grad)
+        out.gap[number] = dual_gap(problem, beta, grad, level, tol)
+        if violation > tol:
+            out.has_converged[number] = 0
