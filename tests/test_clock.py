@@ -288,7 +288,7 @@ def test_last_point_cut_short_is_said_too(advance: Advance) -> None:
 def hard() -> tuple[Any, Any]:
     """Labels that follow no rule: more than one call of compiled code is needed."""
     rng = np.random.default_rng(0)
-    return rng.normal(size=(600, 4)), rng.integers(2, size=600)
+    return 0.3 * rng.normal(size=(2000, 8)), rng.integers(2, size=2000)
 
 
 def test_search_without_time_for_one_point_says_so(advance: Advance) -> None:

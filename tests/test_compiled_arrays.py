@@ -36,6 +36,18 @@ GIVING_ARRAYS = {
     for _, node in functions_with(BORROWING | CREATING)
     if returns_arrays(node)
 }
+
+
+def names_that_give_arrays(path: Path) -> set[str]:
+    """Functions that a module calls so: its own come before those of others."""
+    own = {
+        node.name: returns_arrays(node)
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.FunctionDef)
+    }
+    return {name for name in GIVING_ARRAYS if own.get(name, True)}
+
+
 cases = pytest.mark.parametrize(
     ("path", "node"),
     functions_with(BORROWING),
@@ -59,4 +71,6 @@ def test_borrowing_functions_get_no_new_arrays(
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Name)
     }
 
-    assert not called & GIVING_ARRAYS, f"{path.name}: {node.name} has to be jit_new"
+    assert not called & names_that_give_arrays(path), (
+        f"{path.name}: {node.name} has to be jit_new"
+    )

@@ -28,14 +28,14 @@ COMPILED = """
 import os, signal, threading
 from typing import NamedTuple
 import numpy as np
-from maxmargin._jit import jit
+from maxmargin._jit import jit_new
 from maxmargin._threads import one_blas_thread, raise_if_stopped
 
 class Found(NamedTuple):
     total: float
     values: np.ndarray
 
-@jit
+@jit_new
 def spin(n):
     total = 0.0
     for k in range(n):

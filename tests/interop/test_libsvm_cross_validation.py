@@ -216,7 +216,7 @@ def test_threads_change_no_byte() -> None:
 
 
 def test_a_time_limit_ends_every_fold_with_a_warning(capfd: Any) -> None:
-    found, lines = tell(wide(900, 60), "-c 1e4 -e 1e-9 -v 3", Pace(time_limit=1e-9))
+    found, lines = tell(wide(2400, 60), "-c 1e4 -e 1e-9 -v 3", Pace(time_limit=1e-9))
 
     assert np.isin(found, [1.0, 2.0, 3.0]).all()
     assert lines.count("Total nSV") == 3

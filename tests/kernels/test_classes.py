@@ -200,7 +200,6 @@ def test_machines_are_optimal_and_threads_change_no_byte(
     X, y, kernel = digits(kind)
     monkeypatch.setattr("maxmargin.models.multiclass.WORTH_THREADS", 0)
     monkeypatch.setattr("maxmargin.data.rows.SMALL_CELLS", 0)
-    monkeypatch.setattr("maxmargin.kernels.classes.SMALL_CELLS", 0)
     machine.set_params(kernel=kernel, gamma="scale", tol=1e-4)
 
     one = machine.set_params(n_jobs=1).fit(X, y)

@@ -14,12 +14,17 @@ from maxmargin.problems.classification import c_svc, nu_svc
 from maxmargin.problems.dual import dual_objective, is_interior, kkt_violation
 from maxmargin.solvers import Options, Status
 from maxmargin.solvers.active_set import (
-    MAX_FREE,
     ActiveSetLimits,
+    solve_active_set,
+)
+from maxmargin.solvers.free_inverse import (
+    CONSTANT,
+    MAX_FREE,
+    VARIABLE,
     FreeSet,
     KernelRows,
+    N,
     make_free_set,
-    solve_active_set,
 )
 from maxmargin.solvers.held import solve_held
 from maxmargin.solvers.work import Work, gather_work
@@ -119,9 +124,9 @@ def test_inverse_is_kept_from_call_to_call() -> None:
     later = work_of(second._replace(start=work.beta), K)
     solve_all(later, K, free, 1)
 
-    n = free.n[0]
-    variable, inverse = free.variable[:n], free.inverse[:n, :n]
-    system = K[np.ix_(variable, variable)] + free.constant[0]
+    n = free.counts[N]
+    variable, inverse = free.indices[VARIABLE, :n], free.inverse[:n, :n]
+    system = K[np.ix_(variable, variable)] + free.level[CONSTANT]
     is_interior = (later.beta > second.lower) & (later.beta < second.upper)
     assert np.array_equal(np.sort(variable), np.flatnonzero(is_interior))
     assert np.abs(inverse @ system - np.eye(n)).max() < 1e-6

@@ -24,7 +24,8 @@ from maxmargin.models.machine import (
 )
 from maxmargin.problems import DualProblem, project_start
 from maxmargin.solvers import Options, Solution, Status
-from maxmargin.solvers.in_memory import Stack, StackSolution, solve_stack
+from maxmargin.solvers.in_memory import solve_stack
+from maxmargin.solvers.stack import BETA, GRAD, LEVEL, N_MOVES, stack_of
 from maxmargin.typing import BoolVector, FloatMatrix, FloatVector, IntVector
 
 # From y = +-1 of all problems of a stack and their ends: the problem from the weights,
@@ -150,41 +151,42 @@ def fit_stack(
     y = np.repeat(np.tile([1.0, -1.0], len(pairs)), of_pair.ravel())
     state, fit = stated(y, end)
     problem = state(weight[rows])
-    problem = problem._replace(
-        row=np.arange(len(rows)) - np.repeat(end - n_rows, n_rows)
-    )
+    first = end - n_rows
+    problem = problem._replace(row=np.arange(len(rows)) - np.repeat(first, n_rows))
     if start is not None:
         parts = zip(problem_parts(problem, end), np.split(start, end[:-1]), strict=True)
         near = [project_start(part, beta) for part, beta in parts]
         problem = problem._replace(start=np.concatenate(near))
-    stack = Stack(problem, grams.diagonal[place], end, n_rows, problem.n_groups)
+    stack = stack_of(problem, place, grams.diagonal[place], end)
     is_exact = len(labels.code) < options.tuning.exact_below
     source = memory_source(grams.K, place)
     found = solve_stack(stack, source, options, is_exact, n_threads)
-    first = end - n_rows
+    beta, level = found.points[BETA], found.levels(stack.n_groups)
+    violation, objective, gap = found.evidence[:LEVEL]
     if fit is fit_margin:
-        reading = _read_margins(stack, found, first, grams.bound)
+        rounding = CANCELLED * grams.bound * np.add.reduceat(np.abs(beta), first)
+        reading = _read_margins(level, violation, rounding)
     else:
-        reading = _read_levels(stack, found)
-    coef = found.beta / np.repeat(reading.margin, n_rows)
+        reading = _read_levels(level)
+    coef = beta / np.repeat(reading.margin, n_rows)
     offset = np.zeros(len(end))
     if grams.shift is not None:
         offset = np.add.reduceat(coef * grams.shift[place], first)
     return FittedPairs(
         end=end,
-        beta=found.beta,
-        image=found.grad - problem.linear,
-        level=found.level,
+        beta=beta,
+        image=found.points[GRAD] - problem.linear,
+        level=level,
         coef=coef,
         scale=1.0 / reading.margin,
         intercept=reading.intercept - offset,
         offset=offset,
-        objective=found.objective / reading.margin**2,
-        gap=found.gap / reading.margin**2,
-        violation=found.violation,
-        n_iter=found.n_moves,
+        objective=objective / reading.margin**2,
+        gap=gap / reading.margin**2,
+        violation=violation,
+        n_iter=found.counts[N_MOVES],
         has_vanished=reading.has_vanished,
-        is_fitted=(found.has_converged != 0) & reading.is_final,
+        is_fitted=found.has_converged & reading.is_final,
     )
 
 
@@ -194,25 +196,24 @@ def problem_parts(problem: DualProblem, end: IntVector) -> list[DualProblem]:
     return [DualProblem(*parts) for parts in zip(*columns, strict=True)]
 
 
-def _read_levels(stack: Stack, found: StackSolution) -> _Reading:
+def _read_levels(level: FloatMatrix) -> _Reading:
     """C-SVC: the level is minus the intercept."""
-    n = len(stack.end)
-    level = found.level[:, 0] if stack.n_groups else np.zeros(n)
-    return _Reading(np.ones(n), -level, np.zeros(n, bool), np.ones(n, bool))
+    n = len(level)
+    intercept = -level[:, 0] if level.shape[1] else np.zeros(n)
+    return _Reading(np.ones(n), intercept, np.zeros(n, bool), np.ones(n, bool))
 
 
 def _read_margins(
-    stack: Stack, found: StackSolution, first: IntVector, bound: float
+    level: FloatMatrix, violation: FloatVector, rounding: FloatVector
 ) -> _Reading:
     """nu-SVC: half the distance of the two levels becomes 1, if it is not rounding.
 
     What lies between a margin and rounding is left to `fit_margin`.
     """
-    upper, lower = found.level.T
+    upper, lower = level.T
     margin, middle = 0.5 * (upper - lower), 0.5 * (upper + lower)
     middle[np.abs(middle) <= CANCELLED * (np.abs(upper) + np.abs(lower))] = 0.0
-    rounding = CANCELLED * bound * np.add.reduceat(np.abs(found.beta), first)
-    has_vanished = np.abs(margin) <= np.maximum(rounding, NOISE * found.violation)
-    is_clear = (margin > rounding) & (found.violation <= MARGIN_SHARE * margin)
+    has_vanished = np.abs(margin) <= np.maximum(rounding, NOISE * violation)
+    is_clear = (margin > rounding) & (violation <= MARGIN_SHARE * margin)
     margin = np.where(is_clear, margin, 1.0)
     return _Reading(margin, -middle / margin, has_vanished, is_clear | has_vanished)

@@ -5,10 +5,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from maxmargin._jit import jit
 from maxmargin.data.labels import Labels
 from maxmargin.errors import InfeasibleProblem
-from maxmargin.problems.dual import NO_GROUP, DualProblem, fill_in_order
-from maxmargin.typing import FloatVector, IntVector
+from maxmargin.problems.dual import NO_GROUP, DualProblem
+from maxmargin.typing import BoolVector, FloatVector, IntVector
 
 ROUNDING = 1e-12  # sums of weights are no more exact than this
 
@@ -68,15 +69,9 @@ def _nu_svc(
     y: FloatVector, weight: FloatVector, nu: FloatVector, sides: _Sides
 ) -> DualProblem:
     n, positive = len(y), y > 0
-    size = np.diff(sides.end, prepend=0)
-    total = np.repeat(0.5 * nu * (sides.positive + sides.negative), size)
+    total = 0.5 * nu * (sides.positive + sides.negative)
     start = np.zeros(n)
-    for side, sums, sign in (
-        (positive, sides.positive, 1.0),
-        (~positive, sides.negative, -1.0),
-    ):
-        earlier = np.repeat(np.cumsum(sums) - sums, size)[side]  # in other problems
-        start[side] = sign * fill_in_order(weight[side], total[side] + earlier)
+    _fill_sides(weight, positive, sides.end, total, start)
     return DualProblem(
         linear=np.zeros(n),
         kink=np.zeros(n),
@@ -86,6 +81,28 @@ def _nu_svc(
         row=np.arange(n),
         start=start,
     )
+
+
+@jit
+def _fill_sides(
+    weight: FloatVector,
+    positive: BoolVector,
+    end: IntVector,
+    total: FloatVector,
+    start: FloatVector,
+) -> None:
+    """The first variables of each side at their bounds, up to half of nu."""
+    first = 0
+    for p in range(len(end)):
+        up, down = total[p], total[p]
+        for k in range(first, end[p]):
+            if positive[k]:
+                start[k] = min(weight[k], up)
+                up -= start[k]
+            else:
+                start[k] = -min(weight[k], down)
+                down += start[k]
+        first = end[p]
 
 
 def largest_nu(y: FloatVector, weight: FloatVector) -> float:

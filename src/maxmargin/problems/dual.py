@@ -267,14 +267,14 @@ def dual_gap(
         slope = grad[k]
         if len(levels):
             slope -= levels[group[k]]
-        up = _least(slope + kink[k], upper[k], slack)
-        down = _least(kink[k] - slope, -lower[k], slack)
+        up = least_cost(slope + kink[k], upper[k], slack)
+        down = least_cost(kink[k] - slope, -lower[k], slack)
         total += slope * beta[k] + kink[k] * abs(beta[k]) - min(up, down)
     return max(total, 0.0)
 
 
 @jit
-def _least(slope: float, reach: float, slack: float) -> float:
+def least_cost(slope: float, reach: float, slack: float) -> float:
     """min of slope * t over 0 <= t <= reach: 0 where the way is closed or uphill.
 
     An endless way counts from a slope of `slack` on.
@@ -347,10 +347,7 @@ def shift_to_sum(
     return shifted
 
 
-def fill_in_order(room: FloatVector, total: float | FloatVector) -> FloatVector:
-    """Give each variable what it has room for, in their order, up to total.
-
-    `total` may differ between variables: then it is that of all before them, too.
-    """
+def fill_in_order(room: FloatVector, total: float) -> FloatVector:
+    """Give each variable what it has room for, first come first served, up to total."""
     before = np.concatenate(([0.0], np.cumsum(room)[:-1]))
     return np.clip(total - before, 0.0, room)

@@ -12,96 +12,77 @@ from typing import NamedTuple
 
 import numpy as np
 
-from maxmargin._jit import jit, jit_new
+from maxmargin._jit import jit
 from maxmargin._threads import raise_if_stopped, run_all
-from maxmargin.kernels.cache import NOBODY, RowCache, cache_in
+from maxmargin.kernels.cache import NOBODY, RowCache
 from maxmargin.kernels.gram import Gram, RowsGram, whole_matrix
 from maxmargin.kernels.source import NO_KIND, RowSource, memory_source
-from maxmargin.problems.dual import (
-    DualProblem,
-    dual_gap,
-    dual_objective,
-    group_levels,
-    kkt_violation,
-)
+from maxmargin.problems.dual import DualProblem
 from maxmargin.solvers.active_set import (
-    MAX_GROUPS,
     ActiveSetLimits,
+    solve_active_set,
+)
+from maxmargin.solvers.coordinates import coordinate_epoch
+from maxmargin.solvers.free_inverse import (
+    MAX_GROUPS,
     FreeSet,
     KernelRows,
     clear_free_set,
     make_free_set,
-    solve_active_set,
 )
-from maxmargin.solvers.coordinates import coordinate_epoch
 from maxmargin.solvers.pairs import CONVERGED, OUT_OF_MOVES, compute_missing, pair_epoch
-from maxmargin.solvers.result import Options, Solution, Status, WorkingSet
+from maxmargin.solvers.result import Options, Solution, WorkingSet
+from maxmargin.solvers.stack import (
+    BETA,
+    DIAGONAL,
+    GRAD,
+    GROUP,
+    IS_MET,
+    KINK,
+    LEVEL,
+    LINEAR,
+    LOWER,
+    N_COMPUTED,
+    N_MOVES,
+    PLACE,
+    ROW,
+    START,
+    UPPER,
+    VIOLATION,
+    Stack,
+    StackSolution,
+    certify,
+    stack_of,
+)
 from maxmargin.solvers.tuning import Tuning
-from maxmargin.solvers.work import Work, curvature_floor, empty_work, set_masks
+from maxmargin.solvers.work import Work, curvature_floor, set_masks
 from maxmargin.solvers.working_set import add_row
-from maxmargin.typing import FloatMatrix, FloatVector, IntVector
+from maxmargin.typing import (
+    FloatMatrix,
+    FloatVector,
+    IntMatrix,
+    IntVector,
+)
 
 SINGLY = 1  # any number: no equality binds the variables
 LANES = 32  # variables in an iteration of a vectorised loop: the rest goes one by one
 CHUNKS = 8  # of a stack: what threads share, whatever their number is
 
 
-class Stack(NamedTuple):
-    """Problems one after the other, each with its variables sorted by group.
-
-    `problem.row` counts the rows of K of each problem from 0.
-    """
-
-    problem: DualProblem
-    diagonal: FloatVector  # K_ii of each variable
-    end: IntVector  # of each problem, among the variables
-    n_rows: IntVector  # of K, of each problem
-    n_groups: int
-
-
-class StackSolution(NamedTuple):
-    """The points reached, and what float64 says about them: an entry a problem."""
-
-    beta: FloatVector  # of all variables
-    grad: FloatVector
-    level: FloatMatrix  # a row a problem, a column a group
-    violation: FloatVector
-    objective: FloatVector
-    gap: FloatVector
-    n_moves: IntVector
-    n_computed: IntVector  # rows of K
-    has_converged: IntVector  # 0 or 1
-
-    def solution(self, stack: Stack, number: int) -> Solution:
-        """What a solver returns for one of the problems."""
-        last = stack.end[number]
-        first = stack.end[number - 1] if number else 0
-        return Solution(
-            beta=self.beta[first:last],
-            level=self.level[number],
-            status=Status.CONVERGED,
-            n_iter=int(self.n_moves[number]),
-            violation=float(self.violation[number]),
-            objective=float(self.objective[number]),
-            gap=float(self.gap[number]),
-            cache_misses=int(self.n_computed[number]),
-            grad=self.grad[first:last],
-        )
-
-
-class StackLimits(NamedTuple):
+class Goals(NamedTuple):
     """How far each problem is taken."""
 
     tol: float
     is_second_order: bool
     is_exact: bool  # to rounding, not only to tol
     has_margin: bool  # nu-SVC: two levels, whose distance is what coefficients are for
-
-
-def stack_of(problem: DualProblem, diagonal: FloatVector) -> Stack:
-    """A stack of one problem, whose variables are sorted by group."""
-    end, n_rows = np.array([len(problem.linear)]), np.array([len(diagonal)])
-    return Stack(problem, diagonal[problem.row], end, n_rows, problem.n_groups)
+    inner_tol: float  # these and the others as in `Tuning`
+    exact_tol: float
+    margin_share: float
+    refinement: float
+    moves_before_active_set: int
+    max_moves: int
+    work_per_call: int
 
 
 def can_solve(options: Options) -> bool:
@@ -117,6 +98,9 @@ def fits_in_memory(
     n = len(problem.linear)
     if gram.n > max_samples or problem.n_groups > MAX_GROUPS or not can_solve(options):
         return False
+    is_one_class = problem.n_groups == 1 and not problem.linear.any()
+    if is_one_class and gram.n < options.tuning.exact_below:
+        return False  # only a polish tells samples on the boundary from outliers
     n_bytes = 8 * gram.n * (gram.n + n)  # K, and its rows over the variables
     return not isinstance(gram, RowsGram) and n_bytes <= options.cache_bytes
 
@@ -125,27 +109,21 @@ def solve_in_memory(
     problem: DualProblem, gram: Gram, options: Options
 ) -> tuple[Solution, bool]:
     """The point reached, and whether it is the solution."""
-    n, tuning = len(problem.linear), options.tuning
-    n_groups = problem.n_groups
+    tuning, n_groups, row = options.tuning, problem.n_groups, problem.row
     order = None
     if n_groups > 1:
         order = np.argsort(problem.group, kind="stable")
         problem = problem.reordered(order)
-    stack = stack_of(problem, gram.diagonal())
-    # Only the last digits separate samples on the boundary of a one-class machine from
-    # outliers.
-    is_few = gram.n < tuning.exact_below and options.polish
-    is_one_class = n_groups < 2 and not problem.linear.any()
-    source = _row_source(gram, problem.row, tuning)
-    found = solve_stack(stack, source, options, is_few or is_one_class, 1)
-    solution = found.solution(stack, 0)
+        row = problem.row
+    end = np.array([len(row)])
+    stack = stack_of(problem, row, gram.diagonal()[row], end)
+    is_exact = gram.n < tuning.exact_below and options.polish
+    found = solve_stack(stack, _row_source(gram, row, tuning), options, is_exact, 1)
     if order is not None:
-        assert solution.grad is not None
-        beta, grad = np.empty(n), np.empty(n)
-        beta[order], grad[order] = solution.beta, solution.grad
-        found = found._replace(beta=beta, grad=grad)
-        solution = found.solution(stack, 0)
-    return solution, bool(found.has_converged[0])
+        points = np.empty_like(found.points)
+        points[:, order] = found.points
+        found = found._replace(points=points)
+    return found.solution(n_groups), bool(found.has_converged[0])
 
 
 def _row_source(gram: Gram, row: IntVector, tuning: Tuning) -> RowSource:
@@ -160,24 +138,29 @@ def solve_stack(
     stack: Stack, source: RowSource, options: Options, is_exact: bool, n_threads: int
 ) -> StackSolution:
     """Solve all problems of a stack, on threads; some may not have converged."""
-    n, n_problems = len(stack.problem.linear), len(stack.end)
+    n_problems, tuning = len(stack.end), options.tuning
     out = StackSolution(
-        beta=np.empty(n),
-        grad=np.empty(n),
-        level=np.zeros((n_problems, stack.n_groups)),
-        violation=np.empty(n_problems),
-        objective=np.empty(n_problems),
-        gap=np.empty(n_problems),
-        n_moves=np.empty(n_problems, dtype=np.intp),
-        n_computed=np.empty(n_problems, dtype=np.intp),
-        has_converged=np.zeros(n_problems, dtype=np.intp),
+        points=np.empty((2, stack.numbers.shape[1])),
+        counts=np.zeros((3, n_problems), dtype=np.intp),
+        evidence=np.zeros((LEVEL + MAX_GROUPS, n_problems)),
     )
-    is_second_order = options.working_set is WorkingSet.SECOND_ORDER
-    has_margin = stack.n_groups > 1 and not stack.problem.linear.any()
-    limits = StackLimits(options.tol, is_second_order, is_exact, has_margin)
-    task = partial(_solve_part, stack, source, limits, options.tuning, out)
-    tasks = [partial(task, first, last) for first, last in _chunks(stack)]
-    run_all(tasks, n_threads)
+    out.points[BETA] = stack.numbers[START]
+    has_margin = stack.n_groups > 1 and not stack.numbers[LINEAR].any()
+    goals = Goals(
+        tol=options.tol,
+        is_second_order=options.working_set is WorkingSet.SECOND_ORDER,
+        is_exact=is_exact,
+        has_margin=has_margin,
+        inner_tol=tuning.inner_tol,
+        exact_tol=tuning.exact_tol,
+        margin_share=tuning.margin_share,
+        refinement=tuning.refinement,
+        moves_before_active_set=tuning.moves_before_active_set,
+        max_moves=tuning.max_moves,
+        work_per_call=tuning.work_per_call,
+    )
+    task = partial(_solve_part, stack, source, goals, out)
+    run_all([partial(task, first, last) for first, last in _chunks(stack)], n_threads)
     return out
 
 
@@ -196,26 +179,30 @@ class Room(NamedTuple):
     """Arrays for the largest of some problems; each takes a part of them."""
 
     rows: FloatVector  # of K
-    work: Work
-    cache: RowCache
-    free: FreeSet
+    state: FloatMatrix  # the eight vectors of a Work
+    row: IntVector
+    start: IntVector
+    gained: FloatVector
+    slots: IntMatrix  # owner, slot and last use of a RowCache
+    clocks: IntMatrix  # and its three numbers
     weight: FloatVector  # of each row of K
     everything: IntVector  # 0, 1, 2, ...
 
 
 def make_room(stack: Stack, first: int, last: int) -> Room:
     """Room for these problems."""
-    sizes = [padded(int(n)) for n in np.diff(stack.end, prepend=0)[first:last]]
+    sizes = np.diff(stack.end, prepend=0)[first:last].tolist()
     n_rows = stack.n_rows[first:last].tolist()
-    n_values = max(n * m for n, m in zip(sizes, n_rows, strict=True))
-    n, m = max(sizes), max(n_rows)
-    start = np.zeros(max(stack.n_groups, 1) + 1, dtype=np.intp)
-    rows = np.empty(n_values)
+    pairs = zip(sizes, n_rows, strict=True)
+    n, m = padded(max(sizes)), max(n_rows)
     return Room(
-        rows=rows,
-        work=empty_work(n, start, 0.0),
-        cache=cache_in(rows.reshape(-1, 1)[:m], False),
-        free=make_free_set(n),
+        rows=np.empty(max(padded(size) * count for size, count in pairs)),
+        state=np.empty((8, n)),
+        row=np.empty(n, dtype=np.intp),
+        start=np.empty(max(stack.n_groups, 1) + 1, dtype=np.intp),
+        gained=np.empty(1),
+        slots=np.empty((3, m), dtype=np.intp),
+        clocks=np.empty((3, 1), dtype=np.intp),
         weight=np.empty(m),
         everything=np.arange(n),
     )
@@ -224,24 +211,29 @@ def make_room(stack: Stack, first: int, last: int) -> Room:
 def _solve_part(
     stack: Stack,
     source: RowSource,
-    limits: StackLimits,
-    tuning: Tuning,
+    goals: Goals,
     out: StackSolution,
     first: int,
     last: int,
 ) -> None:
-    """Problems first to last, a slice of time a call."""
-    room, begun = make_room(stack, first, last), first
+    """Problems first to last, a slice of time a call.
+
+    The active-set method is for those that a few moves of SMO do not solve, and is not
+    even compiled for others.
+    """
+    room = make_room(stack, first, last)
     singly = SINGLY if stack.n_groups == 0 else None
-    while first < last:
-        raise_if_stopped()
-        first = _solve_some(
-            stack, source, singly, limits, tuning, room, first, last, out
-        )
-    certify(stack, limits.tol, out, begun, last)
+    for free in (None, make_free_set(len(room.row))):
+        number = first
+        while number < last:
+            raise_if_stopped()
+            number = _solve_some(
+                stack, source, singly, free, goals, room, number, last, out
+            )
+        if out.counts[IS_MET, first:last].all():
+            break
 
 
-@jit
 def padded(n: int) -> int:
     """The next multiple of LANES."""
     return -(-n // LANES) * LANES
@@ -252,54 +244,56 @@ def _solve_some(
     stack: Stack,
     source: RowSource,
     singly: int | None,
-    limits: StackLimits,
-    tuning: Tuning,
+    free: FreeSet | None,
+    goals: Goals,
     room: Room,
     first: int,
     last: int,
     out: StackSolution,
 ) -> int:
-    """Solve problems in their order until enough has been done for one call."""
-    done, all_of, whole = 0, stack.problem, room.work
-    while first < last and done < tuning.work_per_call:
+    """Solve problems in their order until enough has been done for one call.
+
+    Without a `FreeSet`, by some moves of SMO; with one, those that are left.
+    """
+    done, numbers, places = 0, stack.numbers, stack.places
+    while first < last and done < goals.work_per_call:
         a, b = stack.end[first - 1] if first > 0 else 0, stack.end[first]
-        n, m, width = b - a, stack.n_rows[first], padded(b - a)
-        problem = DualProblem(
-            all_of.linear[a:b],
-            all_of.kink[a:b],
-            all_of.lower[a:b],
-            all_of.upper[a:b],
-            all_of.group[a:b],
-            all_of.row[a:b],
-            all_of.start[a:b],
-        )
-        diagonal, place = stack.diagonal[a:b], source.place
-        if len(place) > 0:
-            place = place[a:b]
+        n, m = b - a, stack.n_rows[first]
+        if out.counts[IS_MET, first] == 1:
+            first += 1
+            continue
+        width = -(-n // LANES) * LANES
+
+        # The variables, and room for rows of K. Variables that are fixed at zero fill
+        # up the last group, for the sake of vectorised loops.
+        floor = curvature_floor(numbers[DIAGONAL, a:b])
         work = Work(
-            whole.beta[:width],
-            whole.grad[:width],
-            whole.rise[:width],
-            whole.fall[:width],
-            whole.lower[:width],
-            whole.upper[:width],
-            whole.kink[:width],
-            whole.diagonal[:width],
-            whole.row[:width],
-            whole.start,
-            whole.gained,
-            curvature_floor(diagonal),
+            room.state[0, :width],
+            room.state[1, :width],
+            room.state[2, :width],
+            room.state[3, :width],
+            room.state[4, :width],
+            room.state[5, :width],
+            room.state[6, :width],
+            room.state[7, :width],
+            room.row[:width],
+            room.start,
+            room.gained,
+            floor,
         )
         cache = RowCache(
             room.rows[: m * width].reshape(m, width),
             room.rows[: m * width],
-            room.cache.owner[:m],
-            room.cache.slot[:m],
-            room.cache.last_use[:m],
-            room.cache.clock,
-            room.cache.n_used,
-            room.cache.n_misses,
+            room.slots[0, :m],
+            room.slots[1, :m],
+            room.slots[2, :m],
+            room.clocks[0],
+            room.clocks[1],
+            room.clocks[2],
         )
+        place = source.place
+        if len(place) > 0:
+            place = places[PLACE, a:b]
         own = RowSource(
             source.kind,
             source.gamma,
@@ -309,16 +303,79 @@ def _solve_some(
             source.norms,
             place,
         )
-        kernel = KernelRows(cache, own, work.row, room.everything)
-        _begin(problem, diagonal, work, kernel, room)
-        made, is_met = _solve_one(problem, work, kernel, room, singly, limits, tuning)
-        # The certificate is about slopes that are summed anew.
-        _sum_gradient(problem, work, cache, room.weight)
+        _begin(numbers, places, out.points, a, n, work, cache)
         for k in range(n):
-            out.beta[a + k], out.grad[a + k] = work.beta[k], work.grad[k]
-        out.n_moves[first], out.n_computed[first] = made, cache.n_used[0]
-        is_refined = is_met or not (limits.is_exact or limits.has_margin)
-        out.has_converged[first] = is_refined
+            if work.beta[k] != 0.0 and cache.slot[work.row[k]] == NOBODY:
+                compute_missing(cache, own, work.row[k], k)
+        linear = numbers[LINEAR, a:b]
+        _sum_gradient(linear, work, cache, room.weight)
+
+        goal, exact = goals.inner_tol * goals.tol, 1.0
+        for k in range(n):
+            exact = max(exact, abs(work.grad[k]))
+        exact *= goals.exact_tol
+        if goals.is_exact:
+            goal = min(exact, goal)
+        made, turn, is_met = out.counts[N_MOVES, first], 0, False
+        most = goals.moves_before_active_set * n
+        if free is not None:  # these have been made
+            most = 0
+        while True:
+            # SMO: few moves at first, and many once the active-set method has failed.
+            if singly is not None:
+                why, more, _, _ = coordinate_epoch(
+                    work, cache, own, goal, most, goals.is_second_order
+                )
+            else:
+                why, more, _, _ = pair_epoch(
+                    work, cache, own, goal, most, goals.is_second_order
+                )
+            made, is_met = made + more, why == CONVERGED
+            if why == OUT_OF_MOVES and turn == 0:
+                turn, most = 1, goals.max_moves * n
+                if free is not None:
+                    clear_free_set(free, width)
+                    steps, _ = solve_active_set(
+                        work,
+                        room.everything[:width],
+                        cache,
+                        KernelRows(cache, own, work.row, room.everything),
+                        free,
+                        ActiveSetLimits(goal, most, stack.n_groups),
+                    )
+                    made += steps
+                    # What rounding has left, of sums and slopes.
+                    _restore_sums(numbers[START, a:b], work)
+                    _sum_gradient(linear, work, cache, room.weight)
+                    continue
+            if not (goals.has_margin and is_met and goal > exact):
+                break
+            # Coefficients of nu-SVC are divided by the margin, and so is what is left
+            # of the violation: a small margin needs a finer tolerance.
+            share = goals.margin_share * _margin(work)
+            if goal <= share:
+                break
+            goal *= goals.refinement
+            if share > 0.0:
+                goal = min(goal, share)
+            goal = max(goal, exact)
+            turn, most = 0, goals.moves_before_active_set * n
+
+        # The certificate is about slopes that are summed anew.
+        _sum_gradient(linear, work, cache, room.weight)
+        for k in range(n):
+            out.points[BETA, a + k], out.points[GRAD, a + k] = (
+                work.beta[k],
+                work.grad[k],
+            )
+        certify(stack, out, first, a, b, goals.tol)
+        is_good_enough = is_met or not (goals.is_exact or goals.has_margin)
+        if is_good_enough and out.evidence[VIOLATION, first] <= goals.tol:
+            out.counts[IS_MET, first] = 1
+        out.counts[N_MOVES, first], out.counts[N_COMPUTED, first] = (
+            made,
+            cache.n_used[0],
+        )
         done += n * made
         first += 1
     return first
@@ -326,74 +383,33 @@ def _solve_some(
 
 @jit
 def _begin(
-    problem: DualProblem,
-    diagonal: FloatVector,
+    numbers: FloatMatrix,
+    places: IntMatrix,
+    points: FloatMatrix,
+    a: int,
+    n: int,
     work: Work,
-    kernel: KernelRows,
-    room: Room,
+    cache: RowCache,
 ) -> None:
-    """The start of a problem, whose variables are sorted by group.
-
-    Variables that are fixed at zero fill up the last group, for the sake of vectorised
-    loops.
-    """
-    n, width, cache, start = len(diagonal), len(work.beta), kernel.cache, work.start
+    """Variables a to a + n where they are, and no row of K."""
+    start = work.start
     for s in range(len(cache.owner)):
         cache.owner[s] = cache.slot[s] = NOBODY
         cache.last_use[s] = 0
     cache.clock[0] = cache.n_used[0] = cache.n_misses[0] = 0
     for g in range(len(start)):
         start[g] = 0
-    for k in range(n):
-        start[max(problem.group[k], 0) + 1] = k + 1
-        work.beta[k], work.kink[k] = problem.start[k], problem.kink[k]
-        work.lower[k], work.upper[k] = problem.lower[k], problem.upper[k]
-        work.diagonal[k], work.row[k] = diagonal[k], problem.row[k]
-    for k in range(n, width):
+    for k in range(len(work.beta)):
         work.beta[k] = work.kink[k] = work.lower[k] = work.upper[k] = 0.0
         work.grad[k], work.diagonal[k], work.row[k] = 0.0, 1.0, 0
-    start[len(start) - 1] = width
-    work.gained[0] = 0.0
-    set_masks(work, 0, width)
     for k in range(n):
-        if work.beta[k] != 0.0 and cache.slot[work.row[k]] == NOBODY:
-            compute_missing(cache, kernel.source, work.row[k], k)
-    _sum_gradient(problem, work, cache, room.weight)
-
-
-@jit
-def _solve_one(
-    problem: DualProblem,
-    work: Work,
-    kernel: KernelRows,
-    room: Room,
-    singly: int | None,
-    limits: StackLimits,
-    tuning: Tuning,
-) -> tuple[int, bool]:
-    """(moves made, whether the goal is met)."""
-    goal, exact = tuning.inner_tol * limits.tol, 1.0
-    for k in range(len(problem.linear)):
-        exact = max(exact, abs(work.grad[k]))
-    exact *= tuning.exact_tol
-    if limits.is_exact:
-        goal = min(exact, goal)
-    made, is_met = _converge(problem, work, kernel, room, singly, goal, limits, tuning)
-    # Coefficients of nu-SVC are divided by the margin, and so is what is left of the
-    # violation: a small margin needs a finer tolerance.
-    while limits.has_margin and is_met and goal > exact:
-        share = tuning.margin_share * _margin(work)
-        if goal <= share:
-            break
-        goal *= tuning.refinement
-        if share > 0.0:
-            goal = min(goal, share)
-        goal = max(goal, exact)
-        more, is_met = _converge(
-            problem, work, kernel, room, singly, goal, limits, tuning
-        )
-        made += more
-    return made, is_met
+        start[max(places[GROUP, a + k], 0) + 1] = k + 1
+        work.beta[k], work.kink[k] = points[BETA, a + k], numbers[KINK, a + k]
+        work.lower[k], work.upper[k] = numbers[LOWER, a + k], numbers[UPPER, a + k]
+        work.diagonal[k], work.row[k] = numbers[DIAGONAL, a + k], places[ROW, a + k]
+    start[len(start) - 1] = len(work.beta)
+    work.gained[0] = 0.0
+    set_masks(work, 0, len(work.beta))
 
 
 @jit
@@ -405,61 +421,32 @@ def _margin(work: Work) -> float:
         for k in range(work.start[g], work.start[g + 1]):
             lowest = min(lowest, work.grad[k] + work.rise[k])
             highest = max(highest, work.grad[k] + work.fall[k])
-        if lowest == np.inf or highest == -np.inf:  # all variables at the same bound
-            lowest, highest = min(lowest, highest), max(lowest, highest)
-            highest = lowest = lowest if lowest > -np.inf else highest
+        if lowest == np.inf:  # all variables are at their upper bound
+            lowest = highest
+        if highest == -np.inf:
+            highest = lowest
         margin += sign * 0.5 * (lowest + highest)
         sign = -sign
     return margin
 
 
 @jit
-def _converge(
-    problem: DualProblem,
-    work: Work,
-    kernel: KernelRows,
-    room: Room,
-    singly: int | None,
-    goal: float,
-    limits: StackLimits,
-    tuning: Tuning,
-) -> tuple[int, bool]:
-    """SMO, then the active-set method, then SMO: (moves, whether the goal is met)."""
-    made, n, is_second_order = 0, len(problem.linear), limits.is_second_order
-    most = tuning.moves_before_active_set * n
-    for turn in range(2):
-        if singly is not None:
-            why, more, _, _ = coordinate_epoch(
-                work, kernel.cache, kernel.source, goal, most, is_second_order
-            )
-        else:
-            why, more, _, _ = pair_epoch(
-                work, kernel.cache, kernel.source, goal, most, is_second_order
-            )
-        made += more
-        if why != OUT_OF_MOVES or turn > 0:
-            return made, why == CONVERGED
-        most = tuning.max_moves * n
-        n_groups = 0 if singly is not None else len(work.start) - 1
-        clear_free_set(room.free, len(work.beta))
-        members = room.everything[: len(work.beta)]
-        steps, _ = solve_active_set(
-            work,
-            members,
-            kernel.cache,
-            kernel,
-            room.free,
-            ActiveSetLimits(goal, most, n_groups),
-        )
-        made += steps
-        # The slopes of that method may have drifted.
-        _sum_gradient(problem, work, kernel.cache, room.weight)
-    return made, False
+def _restore_sums(before: FloatVector, work: Work) -> None:
+    """Give what a group's sum has lost to its variable with most room."""
+    for g in range(len(work.start) - 1):
+        drift, widest, widest_room = 0.0, 0, 0.0
+        for k in range(work.start[g], min(work.start[g + 1], len(before))):
+            drift += work.beta[k] - before[k]
+            room = min(work.upper[k] - work.beta[k], work.beta[k] - work.lower[k])
+            if room > widest_room and (work.beta[k] != 0.0 or work.kink[k] == 0.0):
+                widest, widest_room = k, room
+        if widest_room > abs(drift):
+            work.beta[widest] -= drift
 
 
 @jit
 def _sum_gradient(
-    problem: DualProblem, work: Work, cache: RowCache, weight: FloatVector
+    linear: FloatVector, work: Work, cache: RowCache, weight: FloatVector
 ) -> None:
     """grad = K @ beta + linear, from rows that are all there.
 
@@ -467,38 +454,9 @@ def _sum_gradient(
     """
     for row in range(len(cache.slot)):
         weight[row] = 0.0
-    for k in range(len(problem.linear)):
-        weight[problem.row[k]] += work.beta[k]
-        work.grad[k] = problem.linear[k]
+    for k in range(len(linear)):
+        weight[work.row[k]] += work.beta[k]
+        work.grad[k] = linear[k]
     for row in range(len(cache.slot)):
         if weight[row] != 0.0:
             add_row(work.grad, cache.rows[cache.slot[row]], weight[row])
-
-
-@jit_new
-def certify(
-    stack: Stack, tol: float, out: StackSolution, first: int, last: int
-) -> None:
-    """What slopes in float64 say about the points reached."""
-    all_of = stack.problem
-    for number in range(first, last):
-        a, b = stack.end[number - 1] if number > 0 else 0, stack.end[number]
-        problem = DualProblem(
-            all_of.linear[a:b],
-            all_of.kink[a:b],
-            all_of.lower[a:b],
-            all_of.upper[a:b],
-            all_of.group[a:b],
-            all_of.row[a:b],
-            all_of.start[a:b],
-        )
-        beta, grad = out.beta[a:b], out.grad[a:b]
-        level = group_levels(problem, beta, grad)
-        violation = kkt_violation(problem, beta, grad)
-        for g in range(stack.n_groups):
-            out.level[number, g] = level[g]
-        out.violation[number] = violation
-        out.objective[number] = dual_objective(problem, beta, grad)
-        out.gap[number] = dual_gap(problem, beta, grad, level, tol)
-        if violation > tol:
-            out.has_converged[number] = 0

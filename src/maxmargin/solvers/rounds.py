@@ -27,13 +27,16 @@ from maxmargin.kernels.source import no_source
 from maxmargin.kernels.turning import copy_turned
 from maxmargin.solvers.active_set import (
     ActiveSetLimits,
-    FreeSet,
-    KernelRows,
+    is_new,
     is_worth_trying,
-    make_free_set,
     solve_active_set,
 )
 from maxmargin.solvers.coordinates import coordinate_epoch
+from maxmargin.solvers.free_inverse import (
+    FreeSet,
+    KernelRows,
+    make_free_set,
+)
 from maxmargin.solvers.pairs import OUT_OF_MOVES, pair_epoch
 from maxmargin.solvers.square import compact
 from maxmargin.solvers.work import Work, is_free, part_of
@@ -178,7 +181,7 @@ def _move(
     """
     first = most
     if held is not None and is_worth_trying(held.free):
-        first = min(most, crew.n[0] if held.free.n_calls[0] == 0 else 0)
+        first = min(most, crew.n[0] if is_new(held.free) else 0)
     why, made = _epoch(own, crew, singly, level, first, is_second_order)
     if why != OUT_OF_MOVES or first == most:
         return made
