@@ -81,6 +81,7 @@ class Goals(NamedTuple):
     margin_share: float
     refinement: float
     moves_before_active_set: int
+    min_moves: int
     max_moves: int
     work_per_call: int
 
@@ -156,6 +157,7 @@ def solve_stack(
         margin_share=tuning.margin_share,
         refinement=tuning.refinement,
         moves_before_active_set=tuning.moves_before_active_set,
+        min_moves=tuning.min_moves_before_active_set,
         max_moves=tuning.max_moves,
         work_per_call=tuning.work_per_call,
     )
@@ -317,7 +319,7 @@ def _solve_some(
         if goals.is_exact:
             goal = min(exact, goal)
         made, turn, is_met = out.counts[N_MOVES, first], 0, False
-        most = goals.moves_before_active_set * n
+        most = max(goals.moves_before_active_set * n, goals.min_moves)
         if free is not None:  # these have been made
             most = 0
         while True:
@@ -359,7 +361,7 @@ def _solve_some(
             if share > 0.0:
                 goal = min(goal, share)
             goal = max(goal, exact)
-            turn, most = 0, goals.moves_before_active_set * n
+            turn, most = 0, max(goals.moves_before_active_set * n, goals.min_moves)
 
         # The certificate is about slopes that are summed anew.
         _sum_gradient(linear, work, cache, room.weight)

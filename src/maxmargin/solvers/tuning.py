@@ -40,6 +40,8 @@ class Tuning(NamedTuple):
     # Moves per variable before the active-set method is tried. What SMO solves with
     # fewer has mostly variables at bounds, for which it is the better method.
     moves_before_active_set: int = 4
+    # And in all: that method costs some dozens of moves to begin with.
+    min_moves_before_active_set: int = 64
     # Moves per variable after the active-set method has failed. Beyond, the problem is
     # too hard for a single call.
     max_moves: int = 100
