@@ -209,3 +209,17 @@ def test_each_problem_of_a_stack_has_the_answer_it_has_alone(
         assert gap == pytest.approx(bound, abs=1e-12)
         alone = solve(problem, MatrixGram(K[np.ix_(own, own)]), Options())
         assert objective == pytest.approx(alone.objective, rel=1e-4)
+
+
+def test_values_too_large_for_an_inverse_are_left_to_smo() -> None:
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(15, 3)) + 11_370.0  # K is 1e24, and singular to float64
+    y = np.where(rng.random(15) < 0.3, 1.0, -1.0)
+    gram = VectorGram(Polynomial(0.4, 0.0, 3), as_rows(X))
+    problem = c_svc(y, np.full(15, 1.4e-4))
+
+    found = solve(problem, gram, Options(tol=1e-6))
+
+    assert abs(found.beta.sum()) <= 1e-14 * np.abs(found.beta).sum()
+    assert found.objective < 0.0
+    assert found.violation <= 1e-3

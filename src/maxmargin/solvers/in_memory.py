@@ -336,6 +336,9 @@ def _solve_some(
             if why == OUT_OF_MOVES and turn == 0:
                 turn, most = 1, goals.max_moves * n
                 if free is not None:
+                    before = _objective(linear, work)
+                    for k in range(n):
+                        out.points[BETA, a + k] = work.beta[k]
                     clear_free_set(free, width)
                     steps, _ = solve_active_set(
                         work,
@@ -349,6 +352,12 @@ def _solve_some(
                     # What rounding has left, of sums and slopes.
                     _restore_sums(numbers[START, a:b], work)
                     _sum_gradient(linear, work, cache, room.weight)
+                    if not _objective(linear, work) <= before:
+                        # Values of K too large for an inverse.
+                        for k in range(n):
+                            work.beta[k] = out.points[BETA, a + k]
+                        _sum_gradient(linear, work, cache, room.weight)
+                    set_masks(work, 0, width)
                     continue
             if not (goals.has_margin and is_met and goal > exact):
                 break
@@ -412,6 +421,16 @@ def _begin(
     start[len(start) - 1] = len(work.beta)
     work.gained[0] = 0.0
     set_masks(work, 0, len(work.beta))
+
+
+@jit
+def _objective(linear: FloatVector, work: Work) -> float:
+    """½ βᵀKβ + linearᵀβ + kinkᵀ|β|, with Kβ read off the gradient."""
+    total = 0.0
+    for k in range(len(linear)):
+        total += 0.5 * work.beta[k] * (work.grad[k] + linear[k])
+        total += work.kink[k] * abs(work.beta[k])
+    return total
 
 
 @jit
