@@ -129,6 +129,11 @@ class HeldGram:
         add_part(self.part, rows, weight, everywhere)
         return everywhere[columns]
 
+    def image(self, weight: FloatVector) -> FloatVector:
+        """K times a vector of which most may be zero."""
+        support = np.flatnonzero(weight)
+        return self.sums(support, weight[support], np.arange(self.n))
+
     def source(self, columns: IntVector) -> RowSource:
         return no_source()
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,7 +11,6 @@ from maxmargin.problems import DualProblem, project_start
 from maxmargin.solvers import Options, Solution, Status, solve
 from maxmargin.solvers.by_weights import solve_by_weights
 from maxmargin.solvers.gradient import weight_of
-from maxmargin.solvers.held import HeldSolution
 from maxmargin.typing import FloatVector
 
 MARGIN_SHARE = 0.01  # of the margin of nu-SVC that the violation may be
@@ -50,9 +49,6 @@ class Machine:
         """The decision value of every training row: no kernel has to be computed."""
         values: FloatVector = self.scale * self.image + self.gram_intercept
         return values
-
-
-Found = TypeVar("Found", Solution, HeldSolution)
 
 
 class Reading(NamedTuple):
@@ -110,11 +106,11 @@ def fit_margin(
 
 
 def refine_margin(
-    solution: Found,
-    again: Callable[[Found, Options], Found],
+    solution: Solution,
+    again: Callable[[Solution, Options], Solution],
     gram: Gram,
     options: Options,
-) -> Found:
+) -> Solution:
     """Solve nu-SVC again, and finer, while the violation is much of the margin.
 
     Where nu is too small for the data the optimal margin is zero (Chang & Lin, Neural
@@ -145,7 +141,7 @@ def refine_margin(
     return solution
 
 
-def read_margin(solution: Solution | HeldSolution, gram: Gram) -> Reading:
+def read_margin(solution: Solution, gram: Gram) -> Reading:
     """nu-SVC: half the distance of the two levels becomes 1, if it is not noise."""
     upper, lower = solution.level
     margin, middle = _margin(solution), 0.5 * float(upper + lower)
@@ -157,16 +153,16 @@ def read_margin(solution: Solution | HeldSolution, gram: Gram) -> Reading:
     return Reading(margin, -middle / margin, has_vanished)
 
 
-def _margin(solution: Solution | HeldSolution) -> float:
+def _margin(solution: Solution) -> float:
     return 0.5 * float(solution.level[0] - solution.level[1])
 
 
-def _rounding(gram: Gram, solution: Solution | HeldSolution) -> float:
+def _rounding(gram: Gram, solution: Solution) -> float:
     """What float64 leaves of a difference of two levels that are equal."""
     return CANCELLED * slope_size(gram, solution.beta)
 
 
-def _is_noise(margin: float, gram: Gram, solution: Solution | HeldSolution) -> bool:
+def _is_noise(margin: float, gram: Gram, solution: Solution) -> bool:
     """Whether a margin cannot be told from zero, as far as the solver got."""
     if solution.status not in (Status.CONVERGED, Status.PRECISION_LIMIT):
         return margin == 0.0
@@ -185,12 +181,12 @@ def fit_tube(
     return machine_of(problem, solution, read_tube(solution), gram.n, gram.shift)
 
 
-def read_level(solution: Solution | HeldSolution) -> Reading:
+def read_level(solution: Solution) -> Reading:
     """C-SVC, epsilon-SVR and one-class: the level is minus the intercept."""
     return Reading(1.0, -float(solution.level[0]) if len(solution.level) else 0.0)
 
 
-def read_tube(solution: Solution | HeldSolution) -> Reading:
+def read_tube(solution: Solution) -> Reading:
     """nu-SVR: the middle between the edges of the tube."""
     return Reading(1.0, -float(solution.level.mean()))
 

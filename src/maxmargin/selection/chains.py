@@ -16,9 +16,8 @@ from maxmargin.problems import DualProblem
 from maxmargin.selection.formulations import Formulation, Place, Start
 from maxmargin.selection.sides import Sides
 from maxmargin.selection.sources import Source
-from maxmargin.solvers import Options, solve
+from maxmargin.solvers import Options, Solution, solve
 from maxmargin.solvers.gradient import make_point, solution_at, weight_of
-from maxmargin.solvers.held import HeldSolution, solve_held
 from maxmargin.typing import FloatVector, IntVector
 
 ROUNDING = float(np.finfo(np.float64).eps)
@@ -82,9 +81,10 @@ class Block:
 class Solved(NamedTuple):
     """A solution, and what it makes of kernel sums."""
 
-    found: HeldSolution
+    found: Solution
     reading: Reading
     coef: FloatVector  # of every sample of the block
+    image: FloatVector | None  # K times the solution; None: K was not in memory
 
 
 class _Point(NamedTuple):
@@ -140,26 +140,28 @@ class Chain:
             else:
                 start = start._replace(image=None)
 
-        def again(found: HeldSolution, finer: Options) -> HeldSolution:
-            return _solve(problem, gram, finer, Start(found.beta, found.image))
+        def again(found: Solution, finer: Options) -> Solution:
+            start = Start(found.beta, _image(problem, gram, found))
+            return _solve(problem, gram, finer, start)
 
         found = _solve(problem, gram, options, start)
         found = form.refine(found, again, gram, options)
         coef = weight_of(problem, found.beta, gram.n)
-        solved, final = Solved(found, form.read(found, gram), coef), None
+        image = _image(problem, gram, found)
+        solved, final = Solved(found, form.read(found, gram), coef, image), None
         if form.is_final(problem, found):
             final = solved._replace(found=replace(found, n_iter=0))
-        start = Start(found.beta, found.image)
+        start = Start(found.beta, image)
         self.points.append(_Point(place.at, start, error, final))
         return solved
 
     def evidence(self, place: Place, sign: float) -> KernelEvidence:
         """What the solution at the last place says; -1: of the classes exchanged."""
         assert self.solved is not None, "there is no solution"
-        found, reading, _ = self.solved
-        assert found.image is not None, "slopes are known where K is in memory"
+        found, reading, _, image = self.solved
+        assert image is not None, "slopes are known where K is in memory"
         problem = self.form.problem(sign * self.y, self.weight, place)
-        beta, image = sign * found.beta, sign * found.image
+        beta, image = sign * found.beta, sign * image
         point = make_point(problem, beta, image[problem.row] + problem.linear)
         tol, n_iter = self.options.tol, found.n_iter
         solution = solution_at(problem, point, found.status, tol, n_iter)
@@ -172,13 +174,20 @@ def _solve(
     gram: HeldGram | VectorGram,
     options: Options,
     start: Start | None,
-) -> HeldSolution:
-    """From this start; K times the solution where K is in memory."""
-    if start is not None:
-        problem = problem._replace(start=start.beta)
-    if isinstance(gram, HeldGram):
-        image = None if start is None else start.image
-        return solve_held(problem, gram, options, image)
-    found = solve(problem, gram, options)
-    evidence = found.violation, found.status, found.n_iter
-    return HeldSolution(found.beta, None, found.level, *evidence)
+) -> Solution:
+    """From this start, if there is one."""
+    if start is None:
+        return solve(problem, gram, options)
+    return solve(problem._replace(start=start.beta), gram, options, start.image)
+
+
+def _image(
+    problem: DualProblem, gram: HeldGram | VectorGram, found: Solution
+) -> FloatVector | None:
+    """K times a solution, where K is in memory: slopes are as exact as its values."""
+    if not isinstance(gram, HeldGram):
+        return None
+    assert found.grad is not None, "kernel machines know their slopes"
+    image = np.zeros(gram.n)
+    image[problem.row] = found.grad - problem.linear
+    return image

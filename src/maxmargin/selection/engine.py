@@ -73,7 +73,7 @@ class Engine:
             n_bytes = int(np.ceil(n_bytes / SQUARE_SHARE))
         else:
             n_bytes = options.cache_bytes // count_cores()
-        self.options = replace(options, cache_bytes=n_bytes)
+        self.options = replace(options, cache_bytes=n_bytes, polish=False)
         self.plan = Plan(self.task, self.is_held)
         self._shared: SharedPairs | None = None
         self.lines: dict[tuple[int, float], Line] = {}

@@ -24,8 +24,7 @@ from maxmargin.problems import DualProblem, epsilon_svr, nu_svr, project_start
 from maxmargin.problems.classification import ROUNDING, c_svc, largest_nu, nu_svc
 from maxmargin.problems.dual import snapped
 from maxmargin.selection.sides import Sides
-from maxmargin.solvers import Options, Status
-from maxmargin.solvers.held import HeldSolution
+from maxmargin.solvers import Options, Solution, Status
 from maxmargin.typing import BoolVector, FloatVector, IntVector
 
 MOSTLY = 2.0 / 3.0  # of the support vectors at their bound
@@ -33,7 +32,7 @@ MOSTLY = 2.0 / 3.0  # of the support vectors at their bound
 ALL_BOUND = 4.0  # times the way that a step along the means would go at most
 
 Ask = Callable[[], Sides | None]
-Again = Callable[[HeldSolution, Options], HeldSolution]
+Again = Callable[[Solution, Options], Solution]
 
 
 class Setting(NamedTuple):
@@ -77,15 +76,15 @@ class Formulation(Protocol):
     def start(self, problem: DualProblem, near: Start, ratio: float) -> Start:
         """A feasible point, from the solution at a place `ratio` times smaller."""
 
-    def is_final(self, problem: DualProblem, found: HeldSolution) -> bool:
+    def is_final(self, problem: DualProblem, found: Solution) -> bool:
         """Whether it is the solution at all larger places too."""
 
     def refine(
-        self, found: HeldSolution, again: Again, gram: Gram, options: Options
-    ) -> HeldSolution:
+        self, found: Solution, again: Again, gram: Gram, options: Options
+    ) -> Solution:
         """The solution, as exact as the reading needs it."""
 
-    def read(self, found: HeldSolution, gram: Gram) -> Reading:
+    def read(self, found: Solution, gram: Gram) -> Reading:
         """What makes decisions of kernel sums."""
 
 
@@ -121,18 +120,18 @@ class _Boxed:
             return near
         return Start(part * near.beta, part * near.image)
 
-    def is_final(self, problem: DualProblem, found: HeldSolution) -> bool:
+    def is_final(self, problem: DualProblem, found: Solution) -> bool:
         """If nobody is at a bound that moves, no larger box makes a difference."""
         n_bound, _ = _count_at_bound(problem, found.beta)
         return found.status is Status.CONVERGED and n_bound == 0
 
     def refine(
-        self, found: HeldSolution, again: Again, gram: Gram, options: Options
-    ) -> HeldSolution:
+        self, found: Solution, again: Again, gram: Gram, options: Options
+    ) -> Solution:
         """It is exact enough."""
         return found
 
-    def read(self, found: HeldSolution, gram: Gram) -> Reading:
+    def read(self, found: Solution, gram: Gram) -> Reading:
         """The level is minus the intercept."""
         return read_level(found)
 
@@ -217,17 +216,17 @@ class NuSvc:
         """Scaled, but for those that meet their bound: the others make up for them."""
         return Start(project_start(problem, ratio * near.beta), None)
 
-    def is_final(self, problem: DualProblem, found: HeldSolution) -> bool:
+    def is_final(self, problem: DualProblem, found: Solution) -> bool:
         """Sums are larger at every place."""
         return False
 
     def refine(
-        self, found: HeldSolution, again: Again, gram: Gram, options: Options
-    ) -> HeldSolution:
+        self, found: Solution, again: Again, gram: Gram, options: Options
+    ) -> Solution:
         """What is left of the violation is divided by the margin."""
         return refine_margin(found, again, gram, options)
 
-    def read(self, found: HeldSolution, gram: Gram) -> Reading:
+    def read(self, found: Solution, gram: Gram) -> Reading:
         """Decisions are in units of the margin."""
         return read_margin(found, gram)
 
@@ -256,17 +255,17 @@ class NuSvr:
         image = None if near.image is None else ratio * near.image
         return Start(project_start(problem, ratio * near.beta), image)
 
-    def is_final(self, problem: DualProblem, found: HeldSolution) -> bool:
+    def is_final(self, problem: DualProblem, found: Solution) -> bool:
         """Sums are larger at every place."""
         return False
 
     def refine(
-        self, found: HeldSolution, again: Again, gram: Gram, options: Options
-    ) -> HeldSolution:
+        self, found: Solution, again: Again, gram: Gram, options: Options
+    ) -> Solution:
         """It is exact enough."""
         return found
 
-    def read(self, found: HeldSolution, gram: Gram) -> Reading:
+    def read(self, found: Solution, gram: Gram) -> Reading:
         """The middle between the edges of the tube."""
         return read_tube(found)
 

@@ -106,9 +106,9 @@ class Outside:
         for p, chain in enumerate(self.chains):
             if chain.solved is None:
                 continue
-            found, reading, _ = chain.solved
-            if found.image is not None:
-                said[p, layout.own[p].place] = found.image[layout.own[p].row]
+            _, reading, _, image = chain.solved
+            if image is not None:
+                said[p, layout.own[p].place] = image[layout.own[p].row]
             for part, sums in zip(layout.parts, self.sums, strict=True):
                 first = part.table.first_column
                 said[p, part.place[p]] = sums[first[p] : first[p + 1]]

@@ -102,6 +102,7 @@ def solve_active_set(
         _update_slopes(own, free, square, change, n_groups)
         return free.counts[N_EXCHANGES], False
     made, n_entering, n_rebuilt, least = 0, MAX_ENTERING, 0, np.inf
+    best = own.gained[0]
     while made < max_steps:
         before, n_exchanges = made, free.counts[N_EXCHANGES]
         made, free.counts[N_EXCHANGES] = made + n_exchanges, 0
@@ -113,7 +114,8 @@ def solve_active_set(
         if made > before and not has_moved and n_exchanges == 0:
             n_entering //= 2
         _levels(own, free, n_groups, level)
-        is_stuck = n_entering == 0
+        is_stuck = n_entering == 0 or own.gained[0] < best
+        best = max(best, own.gained[0])
         if not is_stuck:
             has_entered = _enter_worst(
                 own, members, kernel, free, change, level, n_groups, n_entering

@@ -25,7 +25,7 @@ from maxmargin.typing import FloatMatrix, FloatVector, IntMatrix, IntVector
 OFF_STRIDE = 8  # rows a multiple of 4 KB apart would share a set of the cache
 MAX_GROUPS = 2  # equalities that a problem may have
 MAX_FREE = 512  # variables: their inverse is 2 MB, about the second-level cache
-MIN_PIVOT = 1e-10  # of K_ii: a column with less is a combination of the others
+MIN_PIVOT = 1e-8  # of K_ii: with less, a column is a combination of the others
 MAX_EXCHANGES = 8  # to let a variable enter
 MIN_DETERMINANT = 1e-14  # relative, of the equations for two multipliers
 ABSENT = -1

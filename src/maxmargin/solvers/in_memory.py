@@ -16,6 +16,8 @@ from maxmargin._jit import jit
 from maxmargin._threads import raise_if_stopped, run_all
 from maxmargin.kernels.cache import NOBODY, RowCache
 from maxmargin.kernels.gram import Gram, RowsGram, whole_matrix
+from maxmargin.kernels.held import HeldGram
+from maxmargin.kernels.memory import SPARE_SIDE, pass_on, promised_square
 from maxmargin.kernels.source import NO_KIND, RowSource, memory_source
 from maxmargin.problems.dual import DualProblem
 from maxmargin.solvers.active_set import (
@@ -30,8 +32,16 @@ from maxmargin.solvers.free_inverse import (
     clear_free_set,
     make_free_set,
 )
-from maxmargin.solvers.pairs import CONVERGED, OUT_OF_MOVES, compute_missing, pair_epoch
-from maxmargin.solvers.result import Options, Solution, WorkingSet
+from maxmargin.solvers.gradient import check_finite, make_point, solution_at, weight_of
+from maxmargin.solvers.pairs import (
+    CONVERGED,
+    OUT_OF_MOVES,
+    compute_missing,
+    obtain_row,
+    pair_epoch,
+)
+from maxmargin.solvers.result import Options, Solution, Status, WorkingSet
+from maxmargin.solvers.rounds import Limits, make_rounds
 from maxmargin.solvers.stack import (
     BETA,
     DIAGONAL,
@@ -76,6 +86,7 @@ class Goals(NamedTuple):
     is_second_order: bool
     is_exact: bool  # to rounding, not only to tol
     has_margin: bool  # nu-SVC: two levels, whose distance is what coefficients are for
+    has_slopes: bool  # of the start: they are in the `points` already
     inner_tol: float  # these and the others as in `Tuning`
     exact_tol: float
     margin_share: float
@@ -96,30 +107,51 @@ def fits_in_memory(
     problem: DualProblem, gram: Gram, options: Options, max_samples: int
 ) -> bool:
     """Whether all of K may be computed: of so many samples, within the cache's size."""
-    n = len(problem.linear)
+    n, is_held = len(problem.linear), isinstance(gram, HeldGram)
+    if isinstance(gram, HeldGram):
+        if _is_for_rounds(problem, gram, options.tuning):
+            return can_solve(options)
+        max_samples = options.tuning.max_kept_samples
     if gram.n > max_samples or problem.n_groups > MAX_GROUPS or not can_solve(options):
         return False
     is_one_class = problem.n_groups == 1 and not problem.linear.any()
     if is_one_class and gram.n < options.tuning.exact_below:
         return False  # only a polish tells samples on the boundary from outliers
-    n_bytes = 8 * gram.n * (gram.n + n)  # K, and its rows over the variables
+    n_bytes = 8 * gram.n * (n if is_held else gram.n + n)  # K, and rows of variables
     return not isinstance(gram, RowsGram) and n_bytes <= options.cache_bytes
 
 
 def solve_in_memory(
-    problem: DualProblem, gram: Gram, options: Options
+    problem: DualProblem,
+    gram: Gram,
+    options: Options,
+    image: FloatVector | None = None,
 ) -> tuple[Solution, bool]:
-    """The point reached, and whether it is the solution."""
+    """The point reached, and whether it is the solution.
+
+    `image` is K @ start. Where K was in memory before, slopes begin with that, and no
+    row is read but those of variables that move.
+    """
     tuning, n_groups, row = options.tuning, problem.n_groups, problem.row
+    if isinstance(gram, HeldGram):
+        if image is None:
+            image = gram.image(weight_of(problem, problem.start, gram.n))
+        if _is_for_rounds(problem, gram, tuning):
+            return _solve_by_rounds(problem, gram, options, image)
     order = None
     if n_groups > 1:
         order = np.argsort(problem.group, kind="stable")
         problem = problem.reordered(order)
         row = problem.row
-    end = np.array([len(row)])
-    stack = stack_of(problem, row, gram.diagonal()[row], end)
+    source = _row_source(gram, row, tuning)
+    place = source.place if len(source.place) else row
+    stack = stack_of(problem, place, gram.diagonal()[row], np.array([len(row)]))
     is_exact = gram.n < tuning.exact_below and options.polish
-    found = solve_stack(stack, _row_source(gram, row, tuning), options, is_exact, 1)
+    slopes = None
+    if isinstance(gram, HeldGram) and image is not None:
+        slopes = image[row] + problem.linear
+        check_finite(slopes)
+    found = solve_stack(stack, source, options, is_exact, 1, slopes)
     if order is not None:
         points = np.empty_like(found.points)
         points[:, order] = found.points
@@ -127,8 +159,56 @@ def solve_in_memory(
     return found.solution(n_groups), bool(found.has_converged[0])
 
 
+def _is_for_rounds(problem: DualProblem, gram: HeldGram, tuning: Tuning) -> bool:
+    """Whether a working set pays, where no row of K has to be computed."""
+    is_many = gram.n > tuning.max_all_members
+    return is_many and problem.n_groups <= 1 and len(problem.linear) == gram.n
+
+
+def _solve_by_rounds(
+    problem: DualProblem, gram: HeldGram, options: Options, image: FloatVector
+) -> tuple[Solution, bool]:
+    """Rounds of a working set, called again with more moves while they progress."""
+    tuning, tol, n = options.tuning, options.tol, gram.n
+    singly = SINGLY if problem.is_free_of_equalities else None
+    is_second = options.working_set is WorkingSet.SECOND_ORDER
+    diagonal, part = gram.diagonal(), gram.part
+    beta, n_moves, violation = problem.start, 0, np.inf
+    most, inner_tol = tuning.moves_of_rounds * n, tuning.inner_tol * tol
+    square = promised_square(min(n, SPARE_SIDE))
+    try:
+        while True:
+            raise_if_stopped()
+            limits = Limits(tol, inner_tol, most, is_second)
+            ended = make_rounds(
+                problem._replace(start=beta),
+                image,
+                diagonal,
+                square,
+                part,
+                singly,
+                limits,
+            )
+            if not ended.is_finite:
+                check_finite(image[problem.row] + problem.linear)
+            n_moves += ended.n_moves
+            is_better = ended.violation < violation
+            violation, beta, grad = ended.violation, ended.beta, ended.grad
+            image[problem.row] = grad - problem.linear
+            most = min(4 * most, tuning.work_per_call // n)
+            if violation <= tol or not (is_better and ended.has_room):
+                break
+    finally:
+        pass_on(square)
+    point = make_point(problem, beta, grad)
+    solution = solution_at(problem, point, Status.CONVERGED, tol, n_moves)
+    return solution, violation <= tol
+
+
 def _row_source(gram: Gram, row: IntVector, tuning: Tuning) -> RowSource:
     """Rows computed when needed, where they are short; else from all of K."""
+    if isinstance(gram, HeldGram):
+        return memory_source(gram.K, gram.part.at[row])
     source = gram.source(row)
     if source.kind != NO_KIND and len(source.columns) <= tuning.max_features_of_rows:
         return source
@@ -136,9 +216,17 @@ def _row_source(gram: Gram, row: IntVector, tuning: Tuning) -> RowSource:
 
 
 def solve_stack(
-    stack: Stack, source: RowSource, options: Options, is_exact: bool, n_threads: int
+    stack: Stack,
+    source: RowSource,
+    options: Options,
+    is_exact: bool,
+    n_threads: int,
+    slopes: FloatVector | None = None,
 ) -> StackSolution:
-    """Solve all problems of a stack, on threads; some may not have converged."""
+    """Solve all problems of a stack, on threads; some may not have converged.
+
+    `slopes`: K @ start + linear, if that is known; K must then be in memory.
+    """
     n_problems, tuning = len(stack.end), options.tuning
     out = StackSolution(
         points=np.empty((2, stack.numbers.shape[1])),
@@ -146,12 +234,15 @@ def solve_stack(
         evidence=np.zeros((LEVEL + MAX_GROUPS, n_problems)),
     )
     out.points[BETA] = stack.numbers[START]
+    if slopes is not None:
+        out.points[GRAD] = slopes
     has_margin = stack.n_groups > 1 and not stack.numbers[LINEAR].any()
     goals = Goals(
         tol=options.tol,
         is_second_order=options.working_set is WorkingSet.SECOND_ORDER,
         is_exact=is_exact,
         has_margin=has_margin,
+        has_slopes=slopes is not None,
         inner_tol=tuning.inner_tol,
         exact_tol=tuning.exact_tol,
         margin_share=tuning.margin_share,
@@ -306,11 +397,15 @@ def _solve_some(
             place,
         )
         _begin(numbers, places, out.points, a, n, work, cache)
-        for k in range(n):
-            if work.beta[k] != 0.0 and cache.slot[work.row[k]] == NOBODY:
-                compute_missing(cache, own, work.row[k], k)
         linear = numbers[LINEAR, a:b]
-        _sum_gradient(linear, work, cache, room.weight)
+        if goals.has_slopes:
+            for k in range(n):
+                work.grad[k] = out.points[GRAD, a + k]
+        else:
+            for k in range(n):
+                if work.beta[k] != 0.0 and cache.slot[work.row[k]] == NOBODY:
+                    compute_missing(cache, own, work.row[k], k)
+            _sum_gradient(linear, work, cache, room.weight)
 
         goal, exact = goals.inner_tol * goals.tol, 1.0
         for k in range(n):
@@ -337,8 +432,7 @@ def _solve_some(
                 turn, most = 1, goals.max_moves * n
                 if free is not None:
                     before = _objective(linear, work)
-                    for k in range(n):
-                        out.points[BETA, a + k] = work.beta[k]
+                    _store(work, out.points, a, n)
                     clear_free_set(free, width)
                     steps, _ = solve_active_set(
                         work,
@@ -350,13 +444,14 @@ def _solve_some(
                     )
                     made += steps
                     # What rounding has left, of sums and slopes.
-                    _restore_sums(numbers[START, a:b], work)
-                    _sum_gradient(linear, work, cache, room.weight)
+                    _restore_sums(numbers[START, a:b], work, cache, own)
+                    if not goals.has_slopes:
+                        _sum_gradient(linear, work, cache, room.weight)
                     if not _objective(linear, work) <= before:
                         # Values of K too large for an inverse.
                         for k in range(n):
                             work.beta[k] = out.points[BETA, a + k]
-                        _sum_gradient(linear, work, cache, room.weight)
+                            work.grad[k] = out.points[GRAD, a + k]
                     set_masks(work, 0, width)
                     continue
             if not (goals.has_margin and is_met and goal > exact):
@@ -372,13 +467,10 @@ def _solve_some(
             goal = max(goal, exact)
             turn, most = 0, max(goals.moves_before_active_set * n, goals.min_moves)
 
-        # The certificate is about slopes that are summed anew.
-        _sum_gradient(linear, work, cache, room.weight)
-        for k in range(n):
-            out.points[BETA, a + k], out.points[GRAD, a + k] = (
-                work.beta[k],
-                work.grad[k],
-            )
+        # The certificate is about slopes that are summed anew, unless few have moved.
+        if not goals.has_slopes:
+            _sum_gradient(linear, work, cache, room.weight)
+        _store(work, out.points, a, n)
         certify(stack, out, first, a, b, goals.tol)
         is_good_enough = is_met or not (goals.is_exact or goals.has_margin)
         if is_good_enough and out.evidence[VIOLATION, first] <= goals.tol:
@@ -424,6 +516,13 @@ def _begin(
 
 
 @jit
+def _store(work: Work, points: FloatMatrix, a: int, n: int) -> None:
+    """Where the variables are, and their slopes."""
+    for k in range(n):
+        points[BETA, a + k], points[GRAD, a + k] = work.beta[k], work.grad[k]
+
+
+@jit
 def _objective(linear: FloatVector, work: Work) -> float:
     """½ βᵀKβ + linearᵀβ + kinkᵀ|β|, with Kβ read off the gradient."""
     total = 0.0
@@ -452,7 +551,9 @@ def _margin(work: Work) -> float:
 
 
 @jit
-def _restore_sums(before: FloatVector, work: Work) -> None:
+def _restore_sums(
+    before: FloatVector, work: Work, cache: RowCache, source: RowSource
+) -> None:
     """Give what a group's sum has lost to its variable with most room."""
     for g in range(len(work.start) - 1):
         drift, widest, widest_room = 0.0, 0, 0.0
@@ -463,6 +564,8 @@ def _restore_sums(before: FloatVector, work: Work) -> None:
                 widest, widest_room = k, room
         if widest_room > abs(drift):
             work.beta[widest] -= drift
+            slot = obtain_row(cache, source, work.row[widest], widest)
+            add_row(work.grad, cache.rows[slot], -drift)
 
 
 @jit

@@ -11,6 +11,7 @@ import numpy as np
 
 from maxmargin.kernels import single
 from maxmargin.kernels.gram import Gram, RowsGram
+from maxmargin.kernels.held import HeldGram
 from maxmargin.problems.dual import DualProblem
 from maxmargin.solvers.descent import solve_smo
 from maxmargin.solvers.gradient import Reached, solution_at
@@ -32,7 +33,7 @@ def solve(
     """Solve a dual problem to `options.tol`, certified in float64.
 
     See `solve_smo` for the parameters; `options.method` may choose. `image` is K @
-    start where somebody knows it already, in float32's precision.
+    start where somebody knows it already, as exact as rows of K are at hand.
     """
     pace = Pace(options, len(problem.linear))
     tuning = options.tuning
@@ -41,15 +42,20 @@ def solve(
         reached = grow(problem, gram, options, pace, image)
         if reached.status is not None:
             return _solution(problem, reached, pace)
-        problem = problem.starting_at(reached.beta)
+        problem, image = problem.starting_at(reached.beta), None
         is_small = fits_in_memory(problem, gram, options, tuning.max_kept_samples)
     if is_small:
-        solution, has_converged = solve_in_memory(problem, gram, options)
+        solution, has_converged = solve_in_memory(problem, gram, options, image)
         pace.n_iter += solution.n_iter
         if has_converged:
             return replace(solution, n_iter=pace.n_iter)
         if np.isfinite(solution.violation):
             problem = problem.starting_at(solution.beta)
+        if isinstance(gram, HeldGram) and gram.n >= MANY:
+            reached = grow(problem, gram, options, pace)
+            if reached.status is not None:
+                return _solution(problem, reached, pace)
+            problem = problem.starting_at(reached.beta)
     return solve_smo(problem, gram, options, pace)
 
 

@@ -25,6 +25,7 @@ from maxmargin.kernels.panels import (
 )
 from maxmargin.kernels.source import no_source
 from maxmargin.kernels.turning import copy_turned
+from maxmargin.problems.dual import DualProblem, kkt_violation
 from maxmargin.solvers.active_set import (
     ActiveSetLimits,
     is_new,
@@ -39,7 +40,7 @@ from maxmargin.solvers.free_inverse import (
 )
 from maxmargin.solvers.pairs import OUT_OF_MOVES, pair_epoch
 from maxmargin.solvers.square import compact
-from maxmargin.solvers.work import Work, is_free, part_of
+from maxmargin.solvers.work import Work, gather_work, is_free, part_of
 from maxmargin.solvers.working_set import bounds
 from maxmargin.typing import (
     BoolVector,
@@ -114,6 +115,17 @@ def make_crew(n: int, square: KernelMatrix) -> Crew:
     )
 
 
+class RoundsEnd(NamedTuple):
+    """Where rounds ended, and what float64 says about it."""
+
+    is_finite: bool  # else nothing was done
+    beta: FloatVector
+    grad: FloatVector
+    violation: float
+    n_moves: int
+    has_room: bool  # for more members
+
+
 class Limits(NamedTuple):
     """How far rounds go."""
 
@@ -121,6 +133,45 @@ class Limits(NamedTuple):
     inner_tol: float  # for the members by themselves, in the last round
     max_moves: int
     is_second_order: bool
+
+
+@jit_new
+def make_rounds(
+    problem: DualProblem,
+    image: FloatVector,
+    diagonal: FloatVector,
+    square: KernelMatrix,
+    part: Part,
+    singly: int | None,
+    limits: Limits,
+) -> RoundsEnd:
+    """Rounds from the start of a problem of one group or none, on K in memory.
+
+    `image` is K times the start; `singly` and `limits` as in `rounds_until`.
+    """
+    n = len(problem.linear)
+    grad, everybody = np.empty(n), np.empty(n, dtype=np.intp)
+    is_finite = True
+    for k in range(n):
+        grad[k], everybody[k] = image[problem.row[k]] + problem.linear[k], k
+        is_finite = is_finite and np.isfinite(grad[k])
+    work = gather_work(problem, everybody, problem.start, grad, diagonal)
+    crew, held = make_crew(len(diagonal), square), hold(part)
+    n_moves, made, violation = 0, 1, np.inf
+    while is_finite and made > 0 and n_moves < limits.max_moves:
+        left = Limits(
+            limits.tol,
+            limits.inner_tol,
+            limits.max_moves - n_moves,
+            limits.is_second_order,
+        )
+        made, violation = rounds_until(work, crew, held, None, singly, left)
+        n_moves += made
+    if is_finite:
+        violation = kkt_violation(problem, work.beta, work.grad)
+    return RoundsEnd(
+        is_finite, work.beta, work.grad, violation, n_moves, has_room(crew)
+    )
 
 
 @jit_new

@@ -27,6 +27,10 @@ class Tuning(NamedTuple):
     # Products of values for K of all classes: 0.2 to 0.4 s. With more, as of thousands
     # of wide rows, pairs compute in float32 what they need.
     max_shared_products: float = 5e9
+    # Samples up to which all are members of the working set, where K is in memory.
+    max_all_members: int = 200
+    # Moves per variable of the rounds of one call: four times as many in the next.
+    moves_of_rounds: int = 4
     # Features up to which compiled code computes a row when it is first needed; with
     # more, BLAS computes all of K in less time than the rows that are needed.
     max_features_of_rows: int = 16
