@@ -25,10 +25,10 @@ from maxmargin.problems import (
 )
 from maxmargin.solvers import (
     Options,
+    PairRule,
     Progress,
     Solution,
     Status,
-    WorkingSet,
     solve,
     watch,
 )
@@ -40,13 +40,13 @@ Floats = npt.NDArray[np.float64]
 TWO_ROWS, TEN_ROWS, PLENTY = 1, 40 * zoo.N, 200 << 20  # bytes of cache
 VARIANTS = [
     (working_set, shrinking, cache_bytes)
-    for working_set in WorkingSet
+    for working_set in PairRule
     for shrinking in (True, False)
     for cache_bytes in (TWO_ROWS, TEN_ROWS, PLENTY)
 ]
 ALSO_PLAIN = [  # these run without the compiler and with bounds checks too
-    (WorkingSet.SECOND_ORDER, True, TWO_ROWS),
-    (WorkingSet.FIRST_ORDER, False, PLENTY),
+    (PairRule.SECOND_ORDER, True, TWO_ROWS),
+    (PairRule.FIRST_ORDER, False, PLENTY),
 ]
 MARKS = [pytest.mark.nojit, pytest.mark.boundscheck]
 every_case = pytest.mark.parametrize("case", CASES, ids=NAMES)
@@ -67,7 +67,7 @@ def name_of(case: Case) -> str:
     return case.name
 
 
-def options(variant: tuple[WorkingSet, bool, int]) -> Options:
+def options(variant: tuple[PairRule, bool, int]) -> Options:
     working_set, shrinking, cache_bytes = variant
     return Options(
         method="smo",
@@ -79,7 +79,7 @@ def options(variant: tuple[WorkingSet, bool, int]) -> Options:
 
 
 @cache
-def solved_by(name: str, variant: tuple[WorkingSet, bool, int]) -> Solution:
+def solved_by(name: str, variant: tuple[PairRule, bool, int]) -> Solution:
     case = CASES[NAMES.index(name)]
     return solve(case.problem, case.gram, options(variant))
 

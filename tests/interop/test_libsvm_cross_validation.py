@@ -20,7 +20,7 @@ from maxmargin.interop.samples import DataSet, gather
 from maxmargin.kernels.shared import SharedPairs
 from maxmargin.solvers import Progress
 
-FINE = "-e 1e-6 -v 4"
+FINE = "-e 1e-7 -v 4"
 NUMBER = r"-?(?:\d+\.?\d*(?:e[-+]?\d+)?|inf|nan)"
 Found = tuple[np.ndarray, str]
 

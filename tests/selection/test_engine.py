@@ -23,7 +23,7 @@ from maxmargin.selection.formulations import CSvc, Place, Setting, Start
 from maxmargin.selection.lines import Answer
 from maxmargin.selection.plan import FoldTask, Task, plain_task
 from maxmargin.solvers import Options, Status
-from maxmargin.solvers.held import solve_held
+from maxmargin.solvers.kernel import solve
 
 GAMMAS = 0.01, 0.3
 SETTINGS = [(k, C) for k in range(2) for C in (0.1, 10.0, 1000.0)]
@@ -96,8 +96,8 @@ def test_points_along_C_satisfy_kkt_in_float64(n: int, is_regression: bool) -> N
         ratio = C / last
         start = None if image is None else ratio * image
         problem = problem._replace(start=ratio * beta)
-        found = solve_held(problem, gram, Options(tol=1e-3), start)
-        beta, image, last = found.beta, found.image, C
+        found = solve(problem, gram, Options(tol=1e-3), start)
+        beta, image, last = found.beta, found.grad - problem.linear, C
 
         assert found.status is Status.CONVERGED
         assert not beta[~inside].any()

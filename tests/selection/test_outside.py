@@ -56,7 +56,7 @@ def walk(line: Line, at: float) -> None:
 
 def said_by(chain: Chain, K: np.ndarray, outside: np.ndarray) -> np.ndarray:
     assert chain.solved is not None
-    _, reading, coef = chain.solved
+    reading, coef = chain.solved.reading, chain.solved.coef
     sums = K[np.ix_(outside, chain.block.samples)] @ coef
     said: np.ndarray = sums / reading.margin + reading.intercept
     return said

@@ -26,7 +26,7 @@ from maxmargin.solvers.free_inverse import (
     N,
     make_free_set,
 )
-from maxmargin.solvers.held import solve_held
+from maxmargin.solvers.kernel import solve
 from maxmargin.solvers.work import Work, gather_work
 from maxmargin.typing import FloatMatrix
 
@@ -188,7 +188,7 @@ def test_equal_samples_of_either_class_are_certified(kind: str) -> None:
     K = kernel_between(X)
     problem = problem_of(target, 1e3, kind)
 
-    found = solve_held(problem, HeldGram(K), Options(tol=1e-3))
+    found = solve(problem, HeldGram(K), Options(tol=1e-3))
 
     grad = K @ found.beta + problem.linear
     assert found.status is Status.CONVERGED
@@ -200,7 +200,7 @@ def test_large_boxes_need_few_steps() -> None:
     K = kernel_between(X)
     problem = problem_of(target, 1e5, "classes")
 
-    found = solve_held(problem, HeldGram(K), Options(tol=1e-3))
+    found = solve(problem, HeldGram(K), Options(tol=1e-3))
 
     assert found.status is Status.CONVERGED
     assert found.n_iter < 5 * len(target)  # moves alone: more than a hundred times that

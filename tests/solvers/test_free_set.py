@@ -12,8 +12,9 @@ from maxmargin.data.rows import as_rows
 from maxmargin.kernels import RBF, VectorGram
 from maxmargin.kernels.gram import gram_block
 from maxmargin.problems import DualProblem, c_svc, epsilon_svr, nu_svc, one_class
-from maxmargin.solvers import Options, free_set, grow, solve
+from maxmargin.solvers import Options, free_set, solve
 from maxmargin.solvers.free_set import Leaps, common_optimum, forget, free_in
+from maxmargin.solvers.tuning import TUNING
 from maxmargin.solvers.work import Work, gather_work
 
 Floats = npt.NDArray[np.float64]
@@ -109,13 +110,13 @@ def test_who_is_left_is_at_rest(machine: str) -> None:
 def test_large_costs_take_fewer_moves(
     machine: str, n: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if n > 400:
-        monkeypatch.setattr(grow, "QUICK", 0)
+    tuning = TUNING if n <= 400 else TUNING._replace(max_compiled_rounds=0)
+    options = Options(method="grow", tuning=tuning)
     problem, gram = posed(machine, n=n, C=1e3)
 
-    found = solve(problem, gram, Options(method="grow"))
+    found = solve(problem, gram, options)
     monkeypatch.setattr(free_set, "MOST_FREE", 0)
-    without = solve(problem, gram, Options(method="grow"))
+    without = solve(problem, gram, options)
 
     assert_solved(Case(machine, problem, gram), found, 1e-3, precision=1e-4)
     assert found.n_iter < 0.5 * without.n_iter

@@ -17,10 +17,9 @@ from maxmargin.problems.classification import c_svc
 from maxmargin.problems.dual import kkt_violation
 from maxmargin.solvers import Options, Status, refits, solve
 from maxmargin.solvers.free_set import Leaps
-from maxmargin.solvers.held import Ended
 from maxmargin.solvers.pace import Pace
-from maxmargin.solvers.refits import Refits
-from maxmargin.solvers.result import WorkingSet
+from maxmargin.solvers.refits import Ended, Refits
+from maxmargin.solvers.result import PairRule
 
 Floats = npt.NDArray[np.float64]
 N, TOL = 400, 1e-4
@@ -68,9 +67,9 @@ def violation(problem: DualProblem, gram: VectorGram, beta: Floats) -> float:
     return kkt_violation(problem, beta, K @ beta + problem.linear)
 
 
-@pytest.mark.parametrize("working_set", WorkingSet)
+@pytest.mark.parametrize("working_set", PairRule)
 @pytest.mark.parametrize("name", NAMES)
-def test_every_fold_is_solved(name: str, working_set: WorkingSet) -> None:
+def test_every_fold_is_solved(name: str, working_set: PairRule) -> None:
     gram, problems = draw()
     refit = solved(problems[name], gram)
     options = Options(tol=TOL, working_set=working_set)

@@ -1,4 +1,4 @@
-"""Are the variables chosen those that a slow search would choose?"""
+"""Do the verbs of a working set do what a slow reading of their names would?"""
 
 from __future__ import annotations
 
@@ -6,180 +6,227 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from maxmargin.problems import DualProblem
-from maxmargin.solvers.coordinates import choose
-from maxmargin.solvers.shrinking import survivors
-from maxmargin.solvers.work import Work, gather_work
+from maxmargin.problems import DualProblem, c_svc, nu_svc
+from maxmargin.solvers.tuning import TUNING, RoundSizes
+from maxmargin.solvers.work import Work, gather_work, part_of
 from maxmargin.solvers.working_set import (
-    SLICE,
-    add_difference,
-    add_row,
-    find_highest,
-    place_of_lowest,
-    second_order_partner,
-    worst_group,
+    HIGHEST,
+    LOWEST,
+    N_NEW,
+    OUTSIDE,
+    SINGLY,
+    N,
+    WorkingSet,
+    admit,
+    admit_all,
+    admit_free,
+    evict,
+    kth_smallest,
+    make_working_set,
+    measure,
+    sort_members,
+    take_changes,
 )
 
 Floats = npt.NDArray[np.float64]
 
+N_ALL = 60
+SIZES = RoundSizes(0.0, 12, 12, 24, 0.0, 0.1)  # members at rest leave at once
 pytestmark = [pytest.mark.nojit, pytest.mark.boundscheck]
-every_size = pytest.mark.parametrize(
-    ("n", "n_groups"), [(2, 1), (7, 2), (SLICE, 1), (2 * SLICE + 3, 3)]
-)
+every_number_of_groups = pytest.mark.parametrize("n_groups", [0, 1, 2])
 
 
-def draw(n: int, n_groups: int, seed: int = 0) -> tuple[Work, Floats]:
-    """Variables in groups, a third of them at a bound, and a row of K for each."""
-    rng = np.random.default_rng(seed)
-    group = np.sort(np.arange(n) % n_groups) if n_groups else np.full(n, -1)
-    beta = rng.choice([-1.0, -0.5, 0.0, 0.5, 1.0], size=n)
-    problem = DualProblem(
-        linear=np.zeros(n),
-        kink=rng.choice([0.0, 0.2], size=n),
-        lower=-np.ones(n),
-        upper=np.ones(n),
-        group=group,
-        row=np.arange(n),
-        start=beta,
+def posed(n_groups: int) -> DualProblem:
+    rng = np.random.default_rng(n_groups)
+    y = np.where(rng.random(N_ALL) < 0.5, 1.0, -1.0)
+    if n_groups == 2:
+        problem = nu_svc(y, np.ones(N_ALL), 0.4)
+        return problem.reordered(np.argsort(problem.group, kind="stable"))
+    return c_svc(y, np.ones(N_ALL), has_intercept=n_groups == 1)
+
+
+def drawn(n_groups: int, seed: int = 0) -> tuple[Work, WorkingSet, Floats]:
+    """Variables at a bound or between, slopes at random, no members; K."""
+    rng, problem = np.random.default_rng(seed), posed(n_groups)
+    share = rng.choice([0.0, 0.5, 1.0], size=N_ALL)
+    beta = problem.lower + share * (problem.upper - problem.lower)
+    everything = np.arange(N_ALL)
+    work = gather_work(
+        problem, everything, beta, rng.normal(size=N_ALL), np.ones(N_ALL)
     )
-    factor = rng.normal(size=(n, 3))
-    K = factor @ factor.T
-    work = gather_work(problem, np.arange(n), beta, rng.normal(size=n), K.diagonal())
-    return work, K
+    square = np.full((N_ALL, N_ALL), np.nan, dtype=np.float32)
+    working_set = make_working_set(N_ALL, problem.n_groups, square, SIZES)
+    factor = rng.normal(size=(N_ALL, 4))
+    return work, working_set, factor @ factor.T
 
 
-def look_for_worst(work: Work) -> tuple[int, int, float, float]:
-    return worst_group(work.grad, work.rise, work.fall, work.start)
+def members_of(working_set: WorkingSet) -> npt.NDArray[np.intp]:
+    return working_set.members[: working_set.counts[N]].copy()
 
 
-def violations(work: Work) -> list[float]:
-    """One per group, by plain NumPy."""
-    up, down = work.grad + work.rise, work.grad + work.fall
-    ends = zip(work.start[:-1], work.start[1:], strict=True)
-    return [float(down[a:b].max() - up[a:b].min()) for a, b in ends]
+def extend(working_set: WorkingSet, K: Floats) -> None:
+    members = members_of(working_set)
+    n = len(members)
+    working_set.square.rows[:n, :n] = K[np.ix_(members, members)]
 
 
-@every_size
-def test_worst_group_and_its_pair(n: int, n_groups: int) -> None:
-    work, _ = draw(n, n_groups)
-    found = violations(work)
-    expected = int(np.argmax(found))
-    inside = slice(work.start[expected], work.start[expected + 1])
-
-    first, g, lowest, violation = worst_group(
-        work.grad, work.rise, work.fall, work.start
-    )
-
-    up, down = (work.grad + work.rise)[inside], (work.grad + work.fall)[inside]
-    i = place(work, first, g, lowest)
-    assert g == expected
-    assert violation == pytest.approx(found[expected])
-    assert lowest == up.min() == work.grad[i] + work.rise[i]
-    assert inside.start <= i < inside.stop
-    j = find_highest(work.grad, work.fall, inside.start, inside.stop)
-    assert j == inside.start + int(np.argmax(down))
+def groups_of(work: Work) -> npt.NDArray[np.intp]:
+    return np.searchsorted(work.start, np.arange(N_ALL), side="right") - 1
 
 
-def place(work: Work, first: int, g: int, lowest: float) -> int:
-    """Of the variable that has the lowest slope, which is in this slice."""
-    last = min(first + SLICE, work.start[g + 1])
-    return first + place_of_lowest(work.grad[first:last], work.rise[first:last], lowest)
+@every_number_of_groups
+def test_the_violation_is_the_largest_of_all_groups(n_groups: int) -> None:
+    work, working_set, _ = drawn(n_groups)
+    up, down, group = work.grad + work.rise, work.grad + work.fall, groups_of(work)
+
+    violation = measure(work, working_set, None if n_groups else SINGLY)
+
+    for g in range(max(n_groups, 1)):
+        assert working_set.extremes[LOWEST, g] == up[group == g].min()
+        assert working_set.extremes[HIGHEST, g] == down[group == g].max()
+    spread = working_set.extremes[HIGHEST] - working_set.extremes[LOWEST]
+    expected = spread.max() if n_groups else max(down.max(), -up.min())
+    assert violation == expected
 
 
-def test_gains_too_small_for_float32_still_find_a_partner() -> None:
-    n = SLICE + 3
-    fall = np.full(n, -np.inf)
-    fall[SLICE:] = 1e-25, 3e-25, 2e-25
-    row, ends = np.zeros(n, dtype=np.float32), (0, n)
+@every_number_of_groups
+def test_those_that_violate_most_are_admitted(n_groups: int) -> None:
+    work, working_set, _ = drawn(n_groups)
+    singly = None if n_groups else SINGLY
+    measure(work, working_set, singly)
 
-    j = second_order_partner(np.zeros(n), fall, np.ones(n), row, 1.0, ends, 0.0, 1e-12)
+    admit(work, working_set, singly)
 
-    assert j == SLICE + 1
-
-
-@every_size
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_second_order_partner_gains_most(n: int, n_groups: int, dtype: type) -> None:
-    work, K = draw(n, n_groups)
-    first, g, lowest, _ = look_for_worst(work)
-    i = place(work, first, g, lowest)
-    row = K[i].astype(dtype)
-
-    slopes, own, least = (work.grad, work.fall), work.diagonal[i], work.min_curvature
-    ends = work.start[g], work.start[g + 1]
-    j = second_order_partner(*slopes, work.diagonal, row, own, ends, lowest, least)
-
-    gain = np.maximum(work.grad + work.fall - lowest, 0.0) ** 2 / np.maximum(
-        work.diagonal[i] + work.diagonal - 2.0 * row.astype(float), work.min_curvature
-    )
-    inside = slice(work.start[g], work.start[g + 1])
-    assert inside.start <= j < inside.stop
-    assert gain[j] == pytest.approx(gain[inside].max())
+    members, group = members_of(working_set), groups_of(work)
+    assert len(np.unique(members)) == len(members)
+    assert np.array_equal(np.flatnonzero(working_set.age != OUTSIDE), np.sort(members))
+    n_each = 12 // (2 * max(n_groups, 1))
+    expected = set()
+    for g in range(max(n_groups, 1)):
+        up = np.where(group == g, work.grad + work.rise, np.inf)
+        down = np.where(group == g, work.grad + work.fall, -np.inf)
+        top, bottom = (down.max(), up.min()) if n_groups else (0.0, 0.0)
+        low = np.argsort(up)[:n_each]
+        expected |= set(low[up[low] < top].tolist())
+        down[list(expected)] = -np.inf
+        high = np.argsort(-down)[:n_each]
+        expected |= set(high[down[high] > bottom].tolist())
+    assert set(members.tolist()) == expected
 
 
-@pytest.mark.parametrize("is_second_order", [True, False])
-@pytest.mark.parametrize("n", [1, 7, SLICE, 2 * SLICE + 3])
-def test_single_variable_is_the_best_one(n: int, is_second_order: bool) -> None:
-    work, _ = draw(n, 0)
-    slope = np.maximum(work.grad + work.fall, -work.grad - work.rise)
-    slope = np.maximum(slope, 0.0)
-    gain = slope**2 / np.maximum(work.diagonal, work.min_curvature)
+@pytest.mark.parametrize("n_new", [4, 10])
+def test_of_equal_slopes_some_are_admitted_from_all_over_the_range(n_new: int) -> None:
+    work, working_set, _ = drawn(1)
+    work.grad[:] = np.where(work.upper > 0.0, -1.0, 1.0)
+    work.beta[:] = 0.0
+    work.rise[:] = np.where(work.upper > 0.0, 0.0, np.inf)
+    work.fall[:] = np.where(work.upper > 0.0, -np.inf, 0.0)
+    working_set.counts[N_NEW] = n_new
+    measure(work, working_set, None)
 
-    k, violation = choose(work, is_second_order)
+    admit(work, working_set, None)
 
-    assert violation == pytest.approx(slope.max())
-    worth = gain if is_second_order else slope
-    assert worth[k] == pytest.approx(worth.max())
-
-
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_gradient_follows_a_move(dtype: type) -> None:
-    work, K = draw(30, 1)
-    rows, before = K.astype(dtype), work.grad.copy()
-
-    add_difference(work.grad, rows[3], rows[5], 0.25)
-    add_row(work.grad, rows[7], -0.5)
-
-    exact = rows.astype(float)
-    expected = before + 0.25 * (exact[3] - exact[5]) - 0.5 * exact[7]
-    np.testing.assert_allclose(work.grad, expected, rtol=1e-14, atol=1e-15)
+    members = members_of(working_set)
+    assert len(members) == n_new
+    assert members.max() > 2 * N_ALL / 3
+    assert np.count_nonzero(work.upper[members] > 0.0) == n_new // 2
 
 
-# --------------------------------------------------------------------------- shrinking
-def test_survivors_are_those_that_may_still_move() -> None:
-    work, _ = draw(60, 2)
-    work.grad[work.rise == np.inf] -= 3.0  # at the upper bound, and wants to be there
-    work.grad[work.fall == -np.inf] += 3.0
+@every_number_of_groups
+@pytest.mark.parametrize("seed", range(5))
+def test_members_come_and_go_and_the_square_with_them(n_groups: int, seed: int) -> None:
+    work, working_set, K = drawn(n_groups, seed)
+    singly, rng = None if n_groups else SINGLY, np.random.default_rng(seed)
+    is_free = (work.beta > work.lower) & (work.beta < work.upper)
+    n_evicted = 0
 
-    keep = survivors(work, False)
+    for _ in range(8):
+        measure(work, working_set, singly)
+        before = members_of(working_set)
+        assert evict(work, working_set, SIZES, N_ALL)
+        n = int(working_set.counts[N])
+        kept = members_of(working_set)
+        np.testing.assert_array_equal(
+            working_set.square.rows[:n, :n], K[np.ix_(kept, kept)].astype(np.float32)
+        )
+        n_evicted += len(before) - n
+        assert set(before[is_free[before]].tolist()) <= set(kept.tolist())
+        admit(work, working_set, singly)
+        extend(working_set, K)
+        sort_members(work, working_set)
+        members = members_of(working_set)
+        n = len(members)
+        np.testing.assert_array_equal(
+            working_set.square.rows[:n, :n],
+            K[np.ix_(members, members)].astype(np.float32),
+        )
+        group = groups_of(work)[members]
+        assert np.array_equal(group, np.sort(group))
+        work.grad[:] = rng.normal(size=N_ALL)
 
-    up, down = work.grad + work.rise, work.grad + work.fall
-    gone = np.setdiff1d(np.arange(60), keep)
-    assert len(gone) > 10
-    for g in range(2):
-        inside = np.arange(work.start[g], work.start[g + 1])
-        lowest, highest = up[inside].min(), down[inside].max()
-        here = np.intersect1d(gone, inside)
-        assert np.all(up[here] > highest)
-        assert np.all(down[here] < lowest)
+    assert n_evicted > 0
 
 
-def test_survivors_without_equalities_leave_the_violation_alone() -> None:
-    work, _ = draw(60, 0)
-    work.grad[work.rise == np.inf] -= 3.0
-    work.grad[work.fall == -np.inf] += 3.0
+def test_free_members_stay_and_others_leave_where_memory_is_short() -> None:
+    work, working_set, K = drawn(1)
+    admit_all(working_set)
+    extend(working_set, K)
+    measure(work, working_set, None)
+    free = np.flatnonzero((work.beta > work.lower) & (work.beta < work.upper))
+    n_new = int(working_set.counts[N_NEW])
 
-    keep = survivors(work, True)
+    assert not evict(work, working_set, SIZES, len(free) + n_new - 1)
+    assert evict(work, working_set, SIZES, len(free) + n_new)
 
-    slope = np.maximum(work.grad + work.fall, -work.grad - work.rise)
-    gone = np.setdiff1d(np.arange(60), keep)
-    assert len(gone) > 10
-    assert slope.argmax() in keep
-    assert np.all(slope[gone] < 0.0)
+    assert set(members_of(working_set).tolist()) == set(free.tolist())
 
 
-def test_too_few_are_not_worth_it() -> None:
-    work, _ = draw(60, 1)
-    work.grad[:] = 0.0
+@pytest.mark.parametrize("side", [10, N_ALL])
+def test_a_warm_start_admits_free_variables_if_there_is_room(side: int) -> None:
+    work, _, _ = drawn(1)
+    square = np.zeros((side, side), dtype=np.float32)
+    working_set = make_working_set(N_ALL, 1, square, SIZES)
+    free = np.flatnonzero((work.beta > work.lower) & (work.beta < work.upper))
 
-    assert survivors(work, False) is None
+    admit_free(work, working_set)
+
+    expected = free if side == N_ALL else []
+    assert np.array_equal(members_of(working_set), expected)
+
+
+@every_number_of_groups
+def test_members_by_themselves_and_back(n_groups: int) -> None:
+    work, working_set, _ = drawn(n_groups)
+    before = work.beta.copy()
+    measure(work, working_set, None)
+    admit(work, working_set, None)
+    sort_members(work, working_set)
+    members = members_of(working_set)
+
+    own = part_of(work, members)
+    own.beta[:3] = 0.25 * own.upper[:3] + 0.75 * own.lower[:3]
+    moved, change = take_changes(work, own, working_set)
+
+    group = groups_of(work)[members]
+    ends = [np.count_nonzero(group < g) for g in range(len(work.start))]
+    assert np.array_equal(own.start, ends)
+    assert np.array_equal(own.lower, work.lower[members])
+    assert np.array_equal(moved, members[:3])
+    np.testing.assert_array_equal(work.beta[moved], before[moved] + change)
+
+
+def test_how_many_a_round_admits() -> None:
+    square = np.zeros((4, 4), dtype=np.float32)
+    sizes = TUNING.compiled_rounds
+    for n, n_new in ((10, 32), (1600, 100), (100_000, 256)):
+        working_set = make_working_set(n, 1, square, sizes)
+
+        assert working_set.counts[N_NEW] == n_new
+
+
+@pytest.mark.parametrize("k", [0, 7, 19])
+def test_the_kth_smallest_value(k: int) -> None:
+    values = np.random.default_rng(0).integers(0, 12, size=20).astype(np.float64)
+    expected = np.sort(values)[k]
+
+    assert kth_smallest(values, 20, k) == expected

@@ -28,13 +28,13 @@ from maxmargin.models import KernelSum, MatrixSum
 from maxmargin.models.expansion import Part
 from maxmargin.models.held_out import Solved, State
 from maxmargin.models.machine import Fit
-from maxmargin.solvers import Options, Status, WorkingSet
+from maxmargin.solvers import Options, PairRule, Status
 from maxmargin.solvers.gradient import check_finite
 from maxmargin.typing import FloatMatrix, FloatVector
 
 WORKING_SETS = {
-    "first_order": WorkingSet.FIRST_ORDER,
-    "second_order": WorkingSet.SECOND_ORDER,
+    "first_order": PairRule.FIRST_ORDER,
+    "second_order": PairRule.SECOND_ORDER,
 }
 
 

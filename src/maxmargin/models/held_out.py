@@ -23,11 +23,9 @@ from maxmargin.problems import DualProblem
 from maxmargin.problems.dual import fill_in_order, group_levels, slopes
 from maxmargin.solvers import Options, Status
 from maxmargin.solvers.gradient import weight_of
-from maxmargin.solvers.grow import QUICK
-from maxmargin.solvers.held import Ended
 from maxmargin.solvers.kernel import MANY
 from maxmargin.solvers.pace import Pace
-from maxmargin.solvers.refits import Refits
+from maxmargin.solvers.refits import Ended, Refits
 from maxmargin.typing import BoolVector, FloatVector, IntVector
 
 N_FOLDS = 5  # as in LIBSVM
@@ -134,7 +132,11 @@ def held_out_margins(
 def _quick_rows(solved: Solved) -> Arena | None:
     """Rows of small folds, if there is memory to keep them, and float32 is enough."""
     gram = solved.gram
-    if solved.fit is not fit_decision or is_linear(gram) or gram.n > QUICK:
+    if (
+        solved.fit is not fit_decision
+        or is_linear(gram)
+        or gram.n > solved.options.tuning.max_compiled_rounds
+    ):
         return None
     if 2 * ITEM_BYTES * gram.n**2 > solved.options.cache_bytes:
         return None

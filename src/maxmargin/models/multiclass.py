@@ -26,7 +26,6 @@ from maxmargin.kernels.gram import Gram, MatrixGram, VectorGram
 from maxmargin.models.held_out import Solved
 from maxmargin.models.machine import Machine
 from maxmargin.models.pair_stack import FittedPairs, Stated, fit_stack, no_fits
-from maxmargin.solvers.grow import SQUARE_SHARE
 from maxmargin.solvers.in_memory import can_solve
 from maxmargin.solvers.kernel import MANY
 from maxmargin.solvers.result import Options, Status
@@ -77,7 +76,7 @@ def share_between_pairs(
         return PairsInMemory(gram, members), options
     gram = computed_once(gram, counts, int(MOST_SHARED * total))
     largest = min(sum(counts[-2:]), MOST_WHOLE)
-    needed = int(n_at_once * largest**2 * (4 / SQUARE_SHARE + 2))
+    needed = int(n_at_once * largest**2 * (4 / options.tuning.square_share + 2))
     n_bytes = min(total - needed, int(MOST_SHARED * total))
     grams = share_classes(gram, members, Sizes(MANY, MOST_WHOLE, n_bytes))
     share = (total - grams.n_bytes) // n_at_once

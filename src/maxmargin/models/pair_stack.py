@@ -24,8 +24,8 @@ from maxmargin.models.machine import (
 )
 from maxmargin.problems import DualProblem, project_start
 from maxmargin.solvers import Options, Solution, Status
-from maxmargin.solvers.in_memory import solve_stack
 from maxmargin.solvers.stack import BETA, GRAD, LEVEL, N_MOVES, stack_of
+from maxmargin.solvers.stack_solver import solve_stack
 from maxmargin.typing import BoolVector, FloatMatrix, FloatVector, IntVector
 
 # From y = +-1 of all problems of a stack and their ends: the problem from the weights,

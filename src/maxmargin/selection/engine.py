@@ -20,7 +20,6 @@ from maxmargin.selection.lines import Answer, FoldEvidence, Line
 from maxmargin.selection.plan import FoldTask, Plan, Task
 from maxmargin.selection.sources import ComputedSource, HeldSource, Source
 from maxmargin.solvers import Options
-from maxmargin.solvers.grow import SQUARE_SHARE
 from maxmargin.typing import FloatMatrix, IntVector
 
 VALUE_BYTES = 8  # of a float64
@@ -70,7 +69,7 @@ class Engine:
         self.n_alive = int(np.clip(self.n_alive, 1, max(n_kept, 1)))
         if self.is_held:
             n_bytes = max(ITEM_BYTES * MOST_SPARE, n_squares // n_threads)
-            n_bytes = int(np.ceil(n_bytes / SQUARE_SHARE))
+            n_bytes = int(np.ceil(n_bytes / options.tuning.square_share))
         else:
             n_bytes = options.cache_bytes // count_cores()
         self.options = replace(options, cache_bytes=n_bytes, polish=False)

@@ -1,6 +1,6 @@
 """How is it minimised?"""
 
 from maxmargin.solvers.kernel import solve
-from maxmargin.solvers.result import Options, Progress, Solution, Status, WorkingSet
+from maxmargin.solvers.result import Options, PairRule, Progress, Solution, Status
 
-__all__ = ["Options", "Progress", "Solution", "Status", "WorkingSet", "solve"]
+__all__ = ["Options", "PairRule", "Progress", "Solution", "Status", "solve"]

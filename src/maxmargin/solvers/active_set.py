@@ -41,8 +41,8 @@ from maxmargin.solvers.free_inverse import (
     solve_groups,
     synchronise,
 )
+from maxmargin.solvers.pair_selection import add_row, bounds, worst_group
 from maxmargin.solvers.work import Work, group_of, mask_of
-from maxmargin.solvers.working_set import add_row, bounds, worst_group
 from maxmargin.typing import FloatVector, IntVector
 
 MAX_ENTERING = 8  # variables that enter before all slopes are computed again

@@ -17,6 +17,7 @@ from maxmargin._jit import jit, jit_fast, larger
 from maxmargin.kernels.cache import NOBODY, RowCache
 from maxmargin.kernels.source import RowSource
 from maxmargin.problems.dual import DualProblem
+from maxmargin.solvers.pair_selection import SLICE, add_row
 from maxmargin.solvers.pairs import (
     CONVERGED,
     NEEDS_ROW,
@@ -28,7 +29,6 @@ from maxmargin.solvers.pairs import (
     stop_below,
 )
 from maxmargin.solvers.work import Work, set_masks
-from maxmargin.solvers.working_set import SLICE, add_row
 from maxmargin.typing import FloatVector
 
 EXCHANGED = 0.1  # of the violation: two slopes no further apart exchange nothing

@@ -27,7 +27,7 @@ from maxmargin.solvers.gradient import (
 from maxmargin.solvers.pace import Pace
 from maxmargin.solvers.pairs import CONVERGED, NEEDS_ROW, STALLED
 from maxmargin.solvers.polish import free_block, polish
-from maxmargin.solvers.result import Options, Solution, Status, WorkingSet
+from maxmargin.solvers.result import Options, PairRule, Solution, Status
 from maxmargin.solvers.rows_at_hand import RowsAtHand
 from maxmargin.solvers.shrinking import survivors
 from maxmargin.solvers.work import Work, gather_work
@@ -148,7 +148,7 @@ class _Descent:
                 self.rows.source,
                 tol,
                 left,
-                self.options.working_set is WorkingSet.SECOND_ORDER,
+                self.options.working_set is PairRule.SECOND_ORDER,
             )
             left -= made
             self.pace.note(made, time.monotonic() - began)

@@ -1,7 +1,7 @@
-"""Which solver for which kernel problem? Small ones at once, large ones by growing.
+"""Which solver for which kernel problem? All of K for few samples, decomposition else.
 
-A growing working set needs the fewest rows of K; where all of K is quickly at hand it
-has nothing to save. What float32 rows leave to be done, sequential minimal optimisation
+A working set needs the fewest rows of K; where all of K is quickly at hand it has
+nothing to save. What float32 rows leave to be done, sequential minimal optimisation
 does, in float64.
 """
 
@@ -13,9 +13,9 @@ from maxmargin.kernels import single
 from maxmargin.kernels.gram import Gram, RowsGram
 from maxmargin.kernels.held import HeldGram
 from maxmargin.problems.dual import DualProblem
+from maxmargin.solvers.decomposition import decompose
 from maxmargin.solvers.descent import solve_smo
 from maxmargin.solvers.gradient import Reached, solution_at
-from maxmargin.solvers.grow import grow
 from maxmargin.solvers.in_memory import fits_in_memory, solve_in_memory
 from maxmargin.solvers.pace import Pace
 from maxmargin.solvers.result import Options, Solution
@@ -35,31 +35,48 @@ def solve(
     See `solve_smo` for the parameters; `options.method` may choose. `image` is K @
     start where somebody knows it already, as exact as rows of K are at hand.
     """
+    order = None
+    if problem.n_groups > 1:
+        order = np.argsort(problem.group, kind="stable")
+        problem = problem.reordered(order)
+    solution = _solve_sorted(problem, gram, options, image)
+    if order is None:
+        return solution
+    assert solution.grad is not None, "kernel machines know their slopes"
+    beta, grad = np.empty_like(solution.beta), np.empty_like(solution.grad)
+    beta[order], grad[order] = solution.beta, solution.grad
+    return replace(solution, beta=beta, grad=grad)
+
+
+def _solve_sorted(
+    problem: DualProblem, gram: Gram, options: Options, image: FloatVector | None
+) -> Solution:
+    """The variables of each group stand together."""
     pace = Pace(options, len(problem.linear))
     tuning = options.tuning
     is_small = fits_in_memory(problem, gram, options, tuning.max_samples)
-    if not is_small and _can_grow(problem, gram, options):
-        reached = grow(problem, gram, options, pace, image)
+    if not is_small and _can_decompose(problem, gram, options):
+        reached = decompose(problem, gram, options, pace, image)
         if reached.status is not None:
             return _solution(problem, reached, pace)
         problem, image = problem.starting_at(reached.beta), None
         is_small = fits_in_memory(problem, gram, options, tuning.max_kept_samples)
     if is_small:
-        solution, has_converged = solve_in_memory(problem, gram, options, image)
+        solution, has_converged = solve_in_memory(problem, gram, pace, image)
         pace.n_iter += solution.n_iter
         if has_converged:
             return replace(solution, n_iter=pace.n_iter)
         if np.isfinite(solution.violation):
             problem = problem.starting_at(solution.beta)
         if isinstance(gram, HeldGram) and gram.n >= MANY:
-            reached = grow(problem, gram, options, pace)
+            reached = decompose(problem, gram, options, pace)
             if reached.status is not None:
                 return _solution(problem, reached, pace)
             problem = problem.starting_at(reached.beta)
     return solve_smo(problem, gram, options, pace)
 
 
-def _can_grow(problem: DualProblem, gram: Gram, options: Options) -> bool:
+def _can_decompose(problem: DualProblem, gram: Gram, options: Options) -> bool:
     if options.method == "smo":
         return False
     if isinstance(gram, RowsGram):  # a function that only knows whole rows

@@ -5,8 +5,7 @@ import numpy as np
 from maxmargin._jit import jit
 from maxmargin.kernels.cache import NOBODY, RowCache, claim_slot, find_row
 from maxmargin.kernels.source import NO_KIND, RowSource, compute_row
-from maxmargin.solvers.work import Work, mask_of
-from maxmargin.solvers.working_set import (
+from maxmargin.solvers.pair_selection import (
     SLICE,
     add_difference,
     find_highest,
@@ -14,6 +13,7 @@ from maxmargin.solvers.working_set import (
     second_order_partner,
     worst_group,
 )
+from maxmargin.solvers.work import Work, mask_of
 
 # Why an epoch came back. STALLED: the pair with the largest gain cannot move by as
 # much as the spacing of float64, or a slope is not a number.

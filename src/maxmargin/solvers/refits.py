@@ -21,19 +21,26 @@ from maxmargin.kernels.turning import copy_turned
 from maxmargin.problems.dual import DualProblem, is_interior
 from maxmargin.solvers.coordinates import coordinate_epoch
 from maxmargin.solvers.free_set import Leaps
-from maxmargin.solvers.grow import INNER_TOL, LOOK_EVERY
-from maxmargin.solvers.held import PATIENCE, Ended
 from maxmargin.solvers.pace import Pace
+from maxmargin.solvers.pair_selection import bounds
 from maxmargin.solvers.pairs import pair_epoch
-from maxmargin.solvers.result import Status, WorkingSet
+from maxmargin.solvers.result import PairRule, Status
 from maxmargin.solvers.work import Work, gather_work, mask_of, part_of, set_masks
-from maxmargin.solvers.working_set import bounds
 from maxmargin.typing import BoolVector, FloatVector, IntVector, KernelMatrix
 
+PATIENCE, LOOK_EVERY, INNER_TOL = 50, 4, 0.7
 NEAREST, PER_FREE = 96, 1.5  # movers at first: so many, and more for a free variable
 MOST_JOINING = 64  # at once
 
 FillRows = Callable[[IntVector, KernelMatrix], None]  # of K, into a matrix
+
+
+class Ended(NamedTuple):
+    """Where a solver ended."""
+
+    beta: FloatVector
+    grad: FloatVector
+    status: Status | None
 
 
 class Kept(NamedTuple):
@@ -102,7 +109,7 @@ class Refits:
 
     def _until_tol(self, work: Work, pace: Pace) -> Status | None:
         tol, kept = pace.options.tol, self.kept
-        is_second = pace.options.working_set is WorkingSet.SECOND_ORDER
+        is_second = pace.options.working_set is PairRule.SECOND_ORDER
         leaps = Leaps(self.is_bound, pace.is_stopped)
         least, n_vain = np.inf, 0
         while True:

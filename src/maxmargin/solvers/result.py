@@ -30,7 +30,7 @@ class Status(Enum):
         return list(Status).index(self)
 
 
-class WorkingSet(IntEnum):
+class PairRule(IntEnum):
     """How the pair to move is chosen."""
 
     FIRST_ORDER = 1  # the maximal violating pair
@@ -57,7 +57,7 @@ class Options:
     max_iter: int = -1  # -1: as long as the violation decreases
     time_limit: float | None = None  # seconds
     started: float | None = None  # on the clock of `_clock`; None: when solving begins
-    working_set: WorkingSet = WorkingSet.SECOND_ORDER
+    working_set: PairRule = PairRule.SECOND_ORDER
     shrinking: bool = True
     method: str = "auto"  # of kernel machines: "grow", "smo"
     cache_bytes: int = 200 << 20

@@ -18,8 +18,8 @@ from maxmargin.kernels.cache import (
 )
 from maxmargin.kernels.gram import Gram, MatrixGram, gram_block
 from maxmargin.kernels.source import RowSource, keep_samples, no_source
+from maxmargin.solvers.pair_selection import bounds
 from maxmargin.solvers.work import Work
-from maxmargin.solvers.working_set import bounds
 from maxmargin.typing import IntVector, KernelMatrix
 
 MIN_FETCH, MAX_FETCH = 16, 64

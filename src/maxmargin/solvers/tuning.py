@@ -8,8 +8,36 @@ is one step of SMO, a value is one K_ij.
 from typing import NamedTuple
 
 
+class RoundSizes(NamedTuple):
+    """How the working set of decomposition changes from round to round."""
+
+    # Variables that a round admits at first, relative to all, within two limits.
+    new_share: float
+    min_new: int
+    max_first: int
+    # And at most. The number doubles while most members are free.
+    max_new: int
+    # Members at rest, relative to all members: fewer are not worth moving memory for.
+    evicted_share: float
+    # Violation of the members where a round ends, relative to that of all variables.
+    inner_tol: float
+
+
 class Tuning(NamedTuple):
-    """Numbers of the solver that has all of K in memory (`in_memory`)."""
+    """Numbers of the solvers of kernel machines."""
+
+    # Rounds in compiled code cost some microseconds beside their kernel values, and
+    # take few members so that the square of these stays in the second-level cache.
+    compiled_rounds: RoundSizes = RoundSizes(1 / 16, 32, 256, 256, 0.3, 0.1)
+    # Rounds whose values threads compute cost some hundred microseconds of Python, and
+    # so do more at a time; moves go on to the `inner_tol` above where they are few.
+    threaded_rounds: RoundSizes = RoundSizes(1 / 32, 128, 512, 2048, 0.15, 0.3)
+    # Variables up to which the rounds of dense rows of few features are compiled.
+    max_compiled_rounds: int = 3000
+    # Of the cache, for the kernel matrix between members: where rows are kept in what
+    # is left, and where rows are so short that none is kept.
+    square_share: float = 0.35
+    square_share_alone: float = 0.85
 
     # Samples of one problem that is solved on all of K from the beginning. With more, a
     # working set may need far fewer values.

@@ -78,12 +78,15 @@ def empty_work(n: int, start: IntVector, min_curvature: float) -> Work:
 
 @jit_new
 def part_of(work: Work, members: IntVector) -> Work:
-    """Some of these variables, by themselves: row k is that of member k."""
-    n, start = len(members), np.zeros(2, dtype=np.intp)
-    start[1] = n
-    part = empty_work(n, start, work.min_curvature)
+    """Some variables by themselves, sorted by group: row k is that of member k."""
+    n, start = len(members), np.zeros(len(work.start), dtype=np.intp)
+    part, g = empty_work(n, start, work.min_curvature), 0
     for k in range(n):
         i = members[k]
+        while i >= work.start[g + 1]:
+            g += 1
+        for later in range(g + 1, len(start)):
+            start[later] = k + 1
         part.beta[k], part.grad[k] = work.beta[i], work.grad[i]
         part.lower[k], part.upper[k] = work.lower[i], work.upper[i]
         part.kink[k], part.diagonal[k] = work.kink[i], work.diagonal[i]

@@ -1,7 +1,8 @@
-"""Does a working set that grows find the optimum? With sets and memory of all sizes."""
+"""Does decomposition find the optimum? With working sets and memory of all sizes."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,10 +25,8 @@ from maxmargin.problems import (
     nu_svr,
     one_class,
 )
-from maxmargin.solvers import Options, Progress, Status, grow, kernel, rounds, solve
-from maxmargin.solvers import square as squares
-from maxmargin.solvers.square import Square
-from maxmargin.solvers.tuning import TUNING
+from maxmargin.solvers import Options, Progress, Status, kernel, solve
+from maxmargin.solvers.tuning import TUNING, Tuning
 
 Floats = npt.NDArray[np.float64]
 
@@ -35,16 +34,19 @@ N = 300
 PLENTY = 200 << 20
 
 
-@pytest.fixture
-def growing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rounds are made by Python, however few variables there are."""
-    monkeypatch.setattr(grow, "QUICK", 0)
+# Rounds are made by Python, however few variables there are.
+BY_PYTHON = TUNING._replace(max_compiled_rounds=0)
 
 
-@pytest.fixture
-def few_at_a_time(growing: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rounds of four, so that small problems take many."""
-    monkeypatch.setattr(grow, "FEWEST_NEW", 4)
+def admitting(n_new: int, tuning: Tuning = TUNING) -> Tuning:
+    """At least so many variables a round, in compiled rounds and others."""
+    return tuning._replace(
+        compiled_rounds=tuning.compiled_rounds._replace(min_new=n_new),
+        threaded_rounds=tuning.threaded_rounds._replace(min_new=n_new),
+    )
+
+
+FEW_AT_A_TIME = admitting(4, BY_PYTHON)  # so that small problems take many rounds
 
 
 def draw(n: int = N, d: int = 4, seed: int = 0) -> tuple[Floats, Floats, Floats]:
@@ -75,35 +77,33 @@ every_machine = pytest.mark.parametrize(
 )
 
 
-@pytest.mark.usefixtures("few_at_a_time")
 @pytest.mark.parametrize("tol", [1e-2, 1e-3, 1e-6])
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_every_problem_of_the_zoo(case: Case, tol: float) -> None:
-    solution = solve(case.problem, case.gram, Options(tol=tol, method="grow"))
+    options = Options(tol=tol, method="grow", tuning=FEW_AT_A_TIME)
+
+    solution = solve(case.problem, case.gram, options)
 
     assert_solved(case, solution, tol, precision=1e-5)
 
 
 @pytest.mark.parametrize("n_new", [4, 32, None])  # None: all at once
-@pytest.mark.parametrize("is_quick", [False, True])
+@pytest.mark.parametrize("is_compiled", [False, True])
 @pytest.mark.parametrize("C", [0.1, 1.0, 100.0])
 @every_machine
 def test_the_optimum_of_sequential_minimal_optimisation(
     machine: str,
     C: float,
     n_new: int | None,
-    is_quick: bool,
-    monkeypatch: pytest.MonkeyPatch,
+    is_compiled: bool,
 ) -> None:
-    if not is_quick:
-        monkeypatch.setattr(grow, "QUICK", 0)
+    tuning = TUNING if is_compiled else BY_PYTHON
     if n_new is not None:
-        monkeypatch.setattr(grow, "FEWEST_NEW", n_new)
-        monkeypatch.setattr(rounds, "FEWEST_NEW", n_new)
+        tuning = admitting(n_new, tuning)
     problem, X = posed(machine, C)
     gram = VectorGram(RBF(0.5), as_rows(X))
 
-    found = solve(problem, gram, Options(tol=1e-4, method="grow"))
+    found = solve(problem, gram, Options(tol=1e-4, method="grow", tuning=tuning))
     other = solve(problem, gram, Options(tol=1e-4, method="smo"))
 
     assert_solved(Case(machine, problem, gram), found, 1e-4, precision=1e-6)
@@ -111,7 +111,6 @@ def test_the_optimum_of_sequential_minimal_optimisation(
     assert abs(found.objective - other.objective) <= slack
 
 
-@pytest.mark.usefixtures("few_at_a_time")
 @pytest.mark.parametrize(
     "kernel_of", [Linear(), Polynomial(0.3, 1.0, 2), RBF(2000.0), Laplacian(0.5)]
 )
@@ -121,19 +120,21 @@ def test_other_kernels_and_sparse_rows(kernel_of: Any, is_sparse: bool) -> None:
     X = np.where(np.abs(X) > 0.7, X, 0.0)
     gram = VectorGram(kernel_of, as_rows(sp.csr_matrix(X) if is_sparse else X))
 
-    solution = solve(problem, gram, Options(method="grow"))
+    solution = solve(problem, gram, Options(method="grow", tuning=FEW_AT_A_TIME))
 
     assert_solved(Case("", problem, gram), solution, 1e-3, precision=1e-6)
 
 
-@pytest.mark.usefixtures("growing")
 @pytest.mark.parametrize("n_bytes", [1, 4 * N * 10, 4 * N * 100, PLENTY])
-def test_little_memory_is_enough(n_bytes: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(grow, "FEWEST_NEW", 16)
+def test_little_memory_is_enough(n_bytes: int) -> None:
     problem, X = posed("svc", 10.0)
     gram = VectorGram(RBF(0.5), as_rows(X))
 
-    solution = solve(problem, gram, Options(method="grow", cache_bytes=n_bytes))
+    options = Options(
+        method="grow", cache_bytes=n_bytes, tuning=admitting(16, BY_PYTHON)
+    )
+
+    solution = solve(problem, gram, options)
 
     assert_solved(Case("", problem, gram), solution, 1e-3, precision=1e-6)
 
@@ -152,25 +153,28 @@ def test_threads_change_nothing(machine: str) -> None:
         assert found[0].objective == other.objective
 
 
-@pytest.mark.usefixtures("growing")
 def test_a_start_is_used() -> None:
     problem, X = posed("svc")
     gram = VectorGram(RBF(0.5), as_rows(X))
-    cold = solve(problem, gram, Options(method="grow", tol=1e-4))
+    cold = solve(problem, gram, Options(method="grow", tol=1e-4, tuning=BY_PYTHON))
 
-    warm = solve(problem._replace(start=cold.beta), gram, Options(method="grow"))
+    warm = solve(
+        problem._replace(start=cold.beta),
+        gram,
+        Options(method="grow", tuning=BY_PYTHON),
+    )
 
     assert warm.n_iter == 0
     assert np.array_equal(warm.beta, cold.beta)
 
 
-@pytest.mark.usefixtures("growing")
 def test_limits_are_kept_and_told() -> None:
     problem, X = posed("svc", 100.0)
     gram = VectorGram(RBF(0.5), as_rows(X))
 
-    by_moves = solve(problem, gram, Options(method="grow", max_iter=50))
-    by_time = solve(problem, gram, Options(method="grow", time_limit=0.0))
+    options = Options(method="grow", tuning=BY_PYTHON)
+    by_moves = solve(problem, gram, replace(options, max_iter=50))
+    by_time = solve(problem, gram, replace(options, time_limit=0.0))
 
     assert by_moves.status is Status.MAX_ITER
     assert by_moves.n_iter == 50
@@ -197,47 +201,26 @@ def test_the_callback_hears_of_the_end() -> None:
     assert told[-1].cache_misses > 0
 
 
-def test_large_problems_grow_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_problems_are_decomposed_by_default(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     problem, X = posed("svc", n=TUNING.max_samples + 1)
     gram = VectorGram(RBF(0.5), as_rows(X))
-    by_growing = solve(problem, gram, Options())
+    by_rounds = solve(problem, gram, Options())
     monkeypatch.setattr(kernel, "MANY", 2000)
 
     by_pairs = solve(problem, gram, Options())
 
     assert np.array_equal(by_pairs.beta, solve_as("smo", problem, gram).beta)
-    assert np.array_equal(by_growing.beta, solve_as("grow", problem, gram).beta)
-    assert not np.array_equal(by_pairs.beta, by_growing.beta)
+    assert np.array_equal(by_rounds.beta, solve_as("grow", problem, gram).beta)
+    assert not np.array_equal(by_pairs.beta, by_rounds.beta)
 
 
 def solve_as(method: str, problem: DualProblem, gram: VectorGram) -> Any:
     return solve(problem, gram, Options(method=method))
 
 
-# What the working set knows.
-
-
-@pytest.mark.parametrize("side", [30, 60])
-@pytest.mark.parametrize("kernel_of", [RBF(0.5), Laplacian(0.5)])
-def test_members_come_and_go(
-    kernel_of: Any, side: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(squares, "SPARE_SIDE", side)
-    _, X = posed("svc", n=60)
-    gram = VectorGram(kernel_of, as_rows(X))
-    arena, square, row = Arena(gram, PLENTY, 1), Square(60), np.arange(60)
-    K = gram_block(gram, row, row)
-    rng = np.random.default_rng(0)
-
-    for share in (0.0, 0.1, 0.5, 0.05, 0.9):
-        square.keep(rng.random(len(square)) >= share)
-        others = np.setdiff1d(row, square.members)
-        square.add(rng.permutation(others)[:20], row, arena)
-
-        members = square.members
-        assert len(np.unique(members)) == len(members)
-        values = square.rows[:, : len(members)]
-        np.testing.assert_allclose(values, K[np.ix_(members, members)], atol=1e-6)
+# Rows of K.
 
 
 @pytest.mark.parametrize("n_rows", [0, 5, 40, 60])
