@@ -104,14 +104,16 @@ def solve_active_set(
     made, n_entering, n_rebuilt, least = 0, MAX_ENTERING, 0, np.inf
     best = own.gained[0]
     while made < max_steps:
-        before, n_exchanges = made, free.counts[N_EXCHANGES]
-        made, free.counts[N_EXCHANGES] = made + n_exchanges, 0
-        made, has_moved = _step_to_bounds(own, free, change, level, n_groups, made)
+        before = made
+        made, free.counts[N_EXCHANGES] = made + free.counts[N_EXCHANGES], 0
+        made = _step_to_bounds(own, free, change, level, n_groups, made)
         _update_slopes(own, free, square, change, n_groups)
         violation = _violation(own, n_groups)
         if violation <= limits.tol:
             return made, True
-        if made > before and not has_moved and n_exchanges == 0:
+        # Variables that have entered together may keep each other at their bounds, step
+        # by step of length zero: then fewer enter.
+        if made > before and own.gained[0] <= best:
             n_entering //= 2
         _levels(own, free, n_groups, level)
         is_stuck = n_entering == 0 or own.gained[0] < best
@@ -120,7 +122,8 @@ def solve_active_set(
             has_entered = _enter_worst(
                 own, members, kernel, free, change, level, n_groups, n_entering
             )
-            is_stuck = not has_entered and violation > CLOSER * least
+            is_same_set = not has_entered and free.counts[N_EXCHANGES] == 0
+            is_stuck = is_same_set and violation > CLOSER * least
         least = min(least, violation)
         if is_stuck:
             # Many updates may have spoiled the inverse: compute it afresh.
@@ -174,19 +177,16 @@ def _step_to_bounds(
     level: FloatVector,
     n_groups: int,
     made: int,
-) -> tuple[int, bool]:
-    """To the common optimum of the set, bound by bound: (steps, whether any moved)."""
-    has_moved = False
+) -> int:
+    """To the common optimum of the set, bound by bound: steps made in all."""
     while free.counts[N] > 0 and _solve_for_levels(free, n_groups, level):
         length, blocking = _step_length(own, free, level, n_groups)
-        has_moved = _take_step(own, free, change, level, n_groups, length, blocking) | (
-            has_moved
-        )
+        _take_step(own, free, change, level, n_groups, length, blocking)
         made += 1
         if blocking == ABSENT:
             break
         leave(free, blocking, n_groups)
-    return made, has_moved
+    return made
 
 
 @jit
@@ -239,16 +239,14 @@ def _take_step(
     n_groups: int,
     length: float,
     blocking: int,
-) -> bool:
-    """Move the set; `blocking` ends at its very bound. Whether anything moved."""
-    has_moved = False
+) -> None:
+    """Move the set; `blocking` ends at its very bound."""
     for i in range(free.counts[N]):
         k = free.indices[MEMBER, i]
         step = length * _direction(free, i, level, n_groups)
         after = min(max(own.beta[k] + step, free.value[LOWER, i]), free.value[UPPER, i])
         if i == blocking and length > 0.0:
             after = free.value[UPPER, i] if step > 0.0 else free.value[LOWER, i]
-        has_moved = has_moved or after != own.beta[k]
         change[k] += after - own.beta[k]
         own.beta[k] = after
         free.value[INV_K_SLOPE, i] += step
@@ -258,7 +256,6 @@ def _take_step(
             own.rise[k], own.fall[k] = mask_of(
                 after, own.kink[k], own.lower[k], own.upper[k]
             )
-    return has_moved
 
 
 @jit
