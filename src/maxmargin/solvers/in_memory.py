@@ -55,9 +55,6 @@ def fits_in_memory(
         return False
     if not can_solve(options, is_held=is_held):
         return False
-    is_one_class = problem.n_groups == 1 and not problem.linear.any()
-    if is_one_class and gram.n < options.tuning.exact_below:
-        return False  # only a polish tells samples on the boundary from outliers
     n_bytes = 8 * gram.n * (n if is_held else gram.n + n)  # K, and rows of variables
     return not isinstance(gram, RowsGram) and n_bytes <= options.cache_bytes
 

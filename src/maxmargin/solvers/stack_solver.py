@@ -68,6 +68,7 @@ from maxmargin.typing import (
 )
 
 LANES = 32  # variables in an iteration of a vectorised loop: the rest goes one by one
+ROUNDINGS = 1e-15  # relative: of a sum of products in float64
 CHUNKS = 8  # of a stack: what threads share, whatever their number is
 
 
@@ -292,6 +293,9 @@ def _solve_some(
         if free is not None:  # these have been made
             most = 0
         while True:
+            if goals.is_exact or goals.has_margin:
+                exact = max(exact, _rounding(work))
+                goal = max(goal, exact)
             # SMO: few moves at first, and many once the active-set method has failed.
             if singly is not None:
                 why, more, _, _ = coordinate_epoch(
@@ -404,6 +408,17 @@ def _objective(linear: FloatVector, work: Work) -> float:
         total += 0.5 * work.beta[k] * (work.grad[k] + linear[k])
         total += work.kink[k] * abs(work.beta[k])
     return total
+
+
+@jit
+def _rounding(work: Work) -> float:
+    """What float64 leaves in slopes, of which |K_ij|² <= K_ii K_jj."""
+    largest, total = 0.0, 0.0
+    for k in range(len(work.beta)):
+        if work.beta[k] != 0.0:
+            root = np.sqrt(abs(work.diagonal[k]))
+            largest, total = max(largest, root), total + root * abs(work.beta[k])
+    return ROUNDINGS * largest * total
 
 
 @jit

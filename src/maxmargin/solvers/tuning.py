@@ -65,8 +65,10 @@ class Tuning(NamedTuple):
     # Samples below which an answer is exact to rounding: the last digits cost little,
     # and weights that are whole numbers give the answer of repeated samples.
     exact_below: int = 300
-    # Violation of an exact answer, relative to the largest slope at the start.
-    exact_tol: float = 1e-10
+    # Violation of an exact answer, relative to the largest slope at the start; or what
+    # rounding leaves in slopes, if that is more. One-class samples on the boundary are
+    # told from outliers by as little.
+    exact_tol: float = 1e-13
     # Violation of other answers, relative to tol: the certificate sums anew.
     inner_tol: float = 0.7
     # Moves per variable before the active-set method is tried. What SMO solves with
