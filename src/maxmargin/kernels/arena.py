@@ -11,7 +11,7 @@ import numpy as np
 
 from maxmargin._threads import run_all
 from maxmargin.kernels.cache import NOBODY
-from maxmargin.kernels.gram import Gram, gram_block
+from maxmargin.kernels.gram import Gram, gram_block, is_linear
 from maxmargin.kernels.panel_rows import PanelRows
 from maxmargin.kernels.single import ROUNDING
 from maxmargin.kernels.sums import add_rows
@@ -19,6 +19,7 @@ from maxmargin.kernels.turning import copy_turned
 from maxmargin.typing import FloatVector, IntVector, KernelMatrix
 
 SPAN = 4096  # columns summed at a time: their sums stay in the first-level cache
+EPSILON = float(np.finfo(np.float64).eps)
 ITEM_BYTES = 4  # of a float32
 BLOCK_ENTRIES = 1 << 21  # kernel values of rows that are not kept: 8 MB
 NARROW = 192  # products in a value: then memory costs as much as computing it again
@@ -28,6 +29,8 @@ NEW_SHARE = 0.25  # of the slots, that rows may take from others in one call
 
 def keeps_rows(gram: Gram) -> bool:
     """Whether memory is of use."""
+    if is_linear(gram):
+        return False
     single = gram.single()
     return single is None or single.products > NARROW
 
@@ -54,6 +57,8 @@ class Arena:
     @property
     def errors(self) -> FloatVector:
         """How far kernel values of each row may be off, relative to the largest."""
+        if is_linear(self.gram):
+            return np.full(self.gram.n, EPSILON)  # only the square is in float32
         if self.single is None:
             return np.full(self.gram.n, ROUNDING)
         return self.single.errors
@@ -110,6 +115,9 @@ class Arena:
         if self.single is not None:
             self.n_computed += len(rows)
             self.single.add_rows(rows, weight, out)
+            return
+        if is_linear(self.gram):
+            out += self.gram.sums(rows, weight, self.everything)
             return
         for part in self._blocks(np.arange(len(rows))):
             block = self._compute(rows[part])

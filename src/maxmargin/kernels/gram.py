@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeGuard
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -199,6 +199,11 @@ class VectorGram:
         part = VectorGram(self.kernel, self.rows.take(index), n_threads=1)
         part.shift = None if self.shift is None else self.shift[index]
         return part
+
+
+def is_linear(gram: Gram) -> TypeGuard[VectorGram]:
+    """Whether a weighted sum of rows costs a vector w and its products with samples."""
+    return isinstance(gram, VectorGram) and isinstance(gram.kernel, Linear)
 
 
 class MatrixGram:

@@ -7,7 +7,7 @@ import numpy as np
 from maxmargin._threads import raise_if_stopped, run_all
 from maxmargin.data.rows import DenseRows, Rows, SparseRows
 from maxmargin.kernels.double_panels import sum_in_panels
-from maxmargin.kernels.functions import RBF, Kernel
+from maxmargin.kernels.functions import RBF, Kernel, Linear
 from maxmargin.kernels.turning import copy_turned
 from maxmargin.typing import FloatMatrix, FloatVector, IntVector, KernelMatrix
 
@@ -102,6 +102,9 @@ def sum_rows(
         return sum_in_panels(kernel, samples, rows, weight, columns, n_threads)
     everything = len(columns) == len(samples) and columns[0] == 0
     others = samples if everything else samples.take(columns)
+    if isinstance(kernel, Linear):
+        w = samples.take(rows).weighted_sum(weight[None])
+        return others.times(w.T)[:, 0]
     out = np.zeros(len(columns))
     step = max(1, BLOCK_ENTRIES // max(len(columns), 1))
     room = np.empty((min(step, len(rows)), len(columns)))

@@ -9,14 +9,19 @@ solved one after the other on rows in memory (`solvers.refits`).
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple, TypeGuard
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from maxmargin._threads import count_cores, run_all
 from maxmargin.kernels.arena import ITEM_BYTES, Arena
-from maxmargin.kernels.functions import Linear
-from maxmargin.kernels.gram import Gram, MatrixGram, VectorGram, gram_block
+from maxmargin.kernels.gram import (
+    Gram,
+    MatrixGram,
+    VectorGram,
+    gram_block,
+    is_linear,
+)
 from maxmargin.models.expansion import KernelSum
 from maxmargin.models.machine import Fit, Machine, fit_decision
 from maxmargin.problems import DualProblem
@@ -202,11 +207,6 @@ def _decisions_of_fold(solved: Solved, fold: IntVector) -> HeldOut:
     start, image = _start(solved, problem, Arena(solved.gram, 0, 1))
     machine = solved.fit(problem, solved.gram, solved.options, start, image)
     return HeldOut(machine.decisions[fold], machine.solution.status)
-
-
-def is_linear(gram: Gram) -> TypeGuard[VectorGram]:
-    """Whether w is short."""
-    return isinstance(gram, VectorGram) and isinstance(gram.kernel, Linear)
 
 
 def _start(

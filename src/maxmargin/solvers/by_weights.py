@@ -15,7 +15,7 @@ from maxmargin.data.design import Design
 from maxmargin.data.rows import DenseRows
 from maxmargin.kernels.functions import Linear
 from maxmargin.kernels.gram import Gram, VectorGram
-from maxmargin.problems.dual import DualProblem, project_start
+from maxmargin.problems.dual import DualProblem, restored
 from maxmargin.problems.linear import LinearProblem, Loss
 from maxmargin.solvers.gradient import make_point, solution_at
 from maxmargin.solvers.kernel import solve
@@ -25,10 +25,10 @@ from maxmargin.typing import FloatVector
 
 FEWEST = 1000  # samples: below, pairs of variables are as fast
 TALL = 4  # samples per feature
-MOVES_TRIED = 2  # of SMO, per sample
-# Newton's method costs some 50 passes of d (d + 10) products a sample, and the moves
-# tried n / 4 of them: they are worth a try where they are a tenth of that.
-TRIED_PER_FEATURE = 20
+# Moves of SMO that are tried first: of one for each sample, which easy problems need,
+# or what costs a tenth of Newton's method with its d (d + 10) products a sample.
+TRIED_PER_SAMPLE = 1
+TRIED_PER_PRODUCT = 2.5
 SETTLED = 1e-9  # of its box: a variable so near to a bound is at it
 FINER = 1e-3  # of tol: Newton's last steps are cheap, and SMO's polish is as exact
 
@@ -41,16 +41,16 @@ def solve_by_weights(
     if linear is None:
         return None
     n, d = gram.n, linear.design.n_features
-    is_tried = n <= TRIED_PER_FEATURE * d * (d + 10) and options.method == "auto"
-    if is_tried and options.max_iter < 0 and options.callback is None:
-        first = solve(problem, gram, replace(options, max_iter=MOVES_TRIED * n))
+    if options.method == "auto" and options.max_iter < 0 and options.callback is None:
+        n_tried = int(max(TRIED_PER_SAMPLE * n, TRIED_PER_PRODUCT * d * (d + 10)))
+        first = solve(problem, gram, replace(options, max_iter=n_tried))
         if first.status is Status.CONVERGED:
             return first
         problem = problem.starting_at(first.beta)
     finer = replace(options, tol=FINER * options.tol, max_iter=-1)
     start = problem.start if problem.start.any() else None
     found = solve_linear(linear, finer, "corners", start)
-    beta = project_start(problem, _settled(problem, found.beta))
+    beta = restored(problem, _settled(problem, found.beta))
     design = linear.design
     weight = design.transposed_times(beta)
     if linear.is_intercept_free:
