@@ -1,5 +1,6 @@
 """Which kernel do the words mean? Turned into a Gram matrix of checked samples."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -53,10 +54,10 @@ def resolve_kernel(estimator: Any, training: TrainingSet) -> Kernel | None:
     if callable(estimator.kernel) or estimator.kernel == "precomputed":
         return None
     kind = KERNELS[estimator.kernel]
-    values: dict[str, Any] = {
-        "gamma": resolve_gamma(estimator, training),
-        "coef0": float(estimator.coef0),
-        "degree": int(estimator.degree),
+    values: dict[str, Callable[[], Any]] = {
+        "gamma": lambda: resolve_gamma(estimator, training),  # reads all samples
+        "coef0": lambda: float(estimator.coef0),
+        "degree": lambda: int(estimator.degree),
     }
     unknown = set(kind._fields) - set(values)
     if unknown:
@@ -64,7 +65,7 @@ def resolve_kernel(estimator: Any, training: TrainingSet) -> Kernel | None:
             f"The kernel {kind.__name__} has the parameters {', '.join(kind._fields)}, "
             f"and estimators have only {', '.join(values)}."
         )
-    return kind(**{name: values[name] for name in kind._fields})
+    return kind(**{name: values[name]() for name in kind._fields})
 
 
 def resolve_gamma(estimator: Any, training: TrainingSet) -> float:
