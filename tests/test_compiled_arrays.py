@@ -11,7 +11,7 @@ import pytest
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "maxmargin"
 BORROWING, CREATING = {"jit", "jit_fast"}, {"jit_new"}
 ARRAYS = re.compile(
-    r"\w*(?:Vector|Matrix|Work|Crew|Held|FreeSet|RowCache|RowSource|Begun|Side|Problem)\b"
+    r"\w*(?:Vector|Matrix|Work|FreeSet|RowCache|RowSource|Side|Problem)\b"
 )
 
 
@@ -27,8 +27,13 @@ def functions_with(decorators: set[str]) -> list[tuple[Path, ast.FunctionDef]]:
     ]
 
 
+VIEWING = {"open_problem"}  # returns parts of arrays that its caller holds
+
+
 def returns_arrays(node: ast.FunctionDef) -> bool:
-    return node.returns is not None and bool(ARRAYS.search(ast.unparse(node.returns)))
+    if node.returns is None or node.name in VIEWING:
+        return False
+    return bool(ARRAYS.search(ast.unparse(node.returns)))
 
 
 GIVING_ARRAYS = {
@@ -56,7 +61,7 @@ cases = pytest.mark.parametrize(
 
 
 def test_functions_that_return_arrays_create_them() -> None:
-    assert {"make_free_set", "gather_work", "group_levels"} <= GIVING_ARRAYS
+    assert {"part_of", "empty_work", "take_changes"} <= GIVING_ARRAYS
     for path, node in functions_with(BORROWING):
         assert not returns_arrays(node), f"{path.name}: {node.name} has to be jit_new"
 

@@ -7,6 +7,7 @@ so that two processes never wait for each other. And somebody who waits for more
 two seconds is told why, once.
 """
 
+import gc
 import logging
 import os
 import threading
@@ -29,6 +30,9 @@ else:
 NOTICED = 2.0  # seconds of compilation: who waits that long wants to know why
 LONGEST_WAIT = 300.0  # seconds for another process, which may have been stopped
 LOOK_EVERY = 0.02  # seconds
+# Thresholds of the garbage collector: a compiler makes many objects that live on, and
+# looking for cycles among all that were imported costs a tenth of its time.
+SELDOM = (100_000, 50, 100)
 
 logger = logging.getLogger("maxmargin")
 
@@ -43,12 +47,16 @@ class _Compilation:
         self.seconds = 0.0  # of calls that ended
         self.is_told = False
         self.locks: dict[Path, IO[bytes]] = {}
+        self.thresholds = gc.get_threshold()
 
     def enter(self) -> None:
         with self.guard:
             self.depth += 1
             if self.depth == 1:
                 self.began = time.monotonic()
+                self.thresholds = gc.get_threshold()
+                if self.thresholds[0] > 0:  # not switched off
+                    gc.set_threshold(*map(max, self.thresholds, SELDOM))
 
     def leave(self) -> None:
         """Locks that are left belong to functions that could not be compiled."""
@@ -56,6 +64,7 @@ class _Compilation:
             self.depth -= 1
             if self.depth:
                 return
+            gc.set_threshold(*self.thresholds)
             self.seconds += time.monotonic() - self.began
             for path in list(self.locks):
                 release(path)
@@ -68,6 +77,8 @@ class _Compilation:
     def renew(self) -> None:
         """After a fork: what other threads compiled goes on in the parent alone."""
         self.guard = threading.Lock()
+        if self.depth:
+            gc.set_threshold(*self.thresholds)
         self.depth, self.locks = 0, {}
 
 

@@ -8,7 +8,6 @@ from maxmargin.kernels import RBF
 from maxmargin.kernels.cache import hold_all
 from maxmargin.kernels.gram import VectorGram, gram_block
 from maxmargin.kernels.held import HeldGram
-from maxmargin.kernels.source import no_source
 from maxmargin.problems import DualProblem, epsilon_svr
 from maxmargin.problems.classification import c_svc, nu_svc
 from maxmargin.problems.dual import dual_objective, is_interior, kkt_violation
@@ -35,7 +34,7 @@ LEVEL = 1e-6
 
 def rows_of(K: FloatMatrix) -> KernelRows:
     everything = np.arange(len(K))
-    return KernelRows(hold_all(K), no_source(), everything, everything)
+    return KernelRows(hold_all(K), None, everything, everything)
 
 
 def solve_all(

@@ -27,8 +27,8 @@ from maxmargin.solvers.in_memory import (
     solve_in_memory,
 )
 from maxmargin.solvers.pace import Pace
-from maxmargin.solvers.stack import LEVEL, Stack, stack_of
-from maxmargin.solvers.stack_solver import LANES, solve_stack
+from maxmargin.solvers.stack import LANES, LEVEL, Stack, stack_of
+from maxmargin.solvers.stack_solver import solve_stack
 from maxmargin.solvers.tuning import TUNING
 
 FEW = TUNING.exact_below

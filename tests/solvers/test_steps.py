@@ -7,7 +7,6 @@ import numpy.typing as npt
 import pytest
 
 from maxmargin.kernels.cache import hold_all
-from maxmargin.kernels.source import no_source
 from maxmargin.problems import DualProblem
 from maxmargin.solvers.coordinates import move_one
 from maxmargin.solvers.pairs import (
@@ -201,7 +200,7 @@ def epoch_on(K: Floats, linear: Floats, C: float, kink: float) -> tuple[int, Wor
     )
     everything = np.arange(n)
     work = gather_work(problem, everything, np.zeros(n), linear.copy(), K.diagonal())
-    why, _, _, _ = pair_epoch(work, hold_all(K.copy()), no_source(), 1e-9, 20 * n, True)
+    why, _, _, _ = pair_epoch(work, hold_all(K.copy()), None, 1e-9, 20 * n, True)
     return why, work
 
 

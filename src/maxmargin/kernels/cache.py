@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike
 
-from maxmargin._jit import jit, jit_new
+from maxmargin._jit import jit
 from maxmargin.typing import IntVector, KernelMatrix
 
 NOBODY = -1
@@ -88,22 +88,6 @@ def hold_all(K: KernelMatrix) -> RowCache:
     cache.last_use[:] = 0
     cache.n_used[0] = n_rows
     return cache
-
-
-@jit_new
-def cache_in(rows: KernelMatrix, is_full: bool) -> RowCache:
-    """Room for every row, with all of them there or none."""
-    n = len(rows)
-    owner, slot = np.empty(n, dtype=np.intp), np.empty(n, dtype=np.intp)
-    for s in range(n):
-        owner[s] = slot[s] = s if is_full else NOBODY
-    clock, n_used = np.zeros(1, dtype=np.intp), np.zeros(1, dtype=np.intp)
-    n_misses = np.zeros(1, dtype=np.intp)
-    n_used[0] = n if is_full else 0
-    last_use = np.zeros(n, dtype=np.intp)
-    return RowCache(
-        rows, rows.reshape(-1), owner, slot, last_use, clock, n_used, n_misses
-    )
 
 
 def keep_columns(cache: RowCache, keep: IntVector) -> RowCache:

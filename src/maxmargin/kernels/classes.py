@@ -260,7 +260,7 @@ class PairGram:
         everything = len(columns) == self.n and columns[0] == 0
         return self._own() if everything else self.rows.take(self.index[columns])
 
-    def source(self, columns: IntVector) -> RowSource:
+    def source(self, columns: IntVector) -> RowSource | None:
         return self.gram.source(self.index[columns])
 
     def single(self) -> SingleKernel | None:

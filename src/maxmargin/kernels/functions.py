@@ -164,7 +164,8 @@ def centring(
         return None if is_mild else rows.middle()
     if isinstance(kernel, Linear) and is_balanced:
         middle = rows.middle()
-        common = float(middle @ middle)
+        with np.errstate(over="ignore"):  # infinite values are refused elsewhere
+            common = float(middle @ middle)
         spread = float(rows.squared_norms().mean()) - common
         return middle if common > FAR_OFF * spread else None
     return None

@@ -16,11 +16,8 @@ from maxmargin.kernels.pair_panels import PairPanels
 from maxmargin.kernels.panel_rows import WIDEST, PanelRows, pack_rows
 from maxmargin.kernels.single import SingleRows, is_mild
 from maxmargin.kernels.source import (
-    NO_KIND,
     RowSource,
-    kind_of,
     make_source,
-    no_source,
 )
 from maxmargin.kernels.tiles import fill_tiles, sum_rows, symmetric
 from maxmargin.typing import FloatMatrix, FloatVector, IntVector, KernelMatrix
@@ -61,7 +58,7 @@ class Gram(Protocol):
     ) -> FloatVector:
         """The weighted sum of these rows in some columns, in float64."""
 
-    def source(self, columns: IntVector) -> RowSource:
+    def source(self, columns: IntVector) -> RowSource | None:
         """What compiled code needs to compute rows over these columns, if it can."""
 
     def single(self) -> SingleKernel | None:
@@ -98,8 +95,9 @@ def slope_size(gram: Gram, weight: FloatVector) -> float:
     size, diagonal, bound = np.abs(weight), np.abs(gram.diagonal()), gram.bound()
     if POSITIVE * float(diagonal.max()) < bound < np.inf:
         return bound * float(size.sum())
-    root = np.sqrt(diagonal)
-    return float(root[size > 0.0].max(initial=0.0) * (root @ size))
+    is_term = size > 0.0
+    root = np.sqrt(diagonal[is_term])
+    return float(root.max(initial=0.0) * (root @ size[is_term]))
 
 
 def sum_blocks(
@@ -163,13 +161,13 @@ class VectorGram:
     ) -> FloatVector:
         return sum_rows(self.kernel, self.rows, rows, weight, columns, self.n_threads)
 
-    def source(self, columns: IntVector) -> RowSource:
+    def source(self, columns: IntVector) -> RowSource | None:
         """What compiled code needs to compute rows over these columns by itself."""
         rows = self.rows
-        if not isinstance(rows, DenseRows) or kind_of(self.kernel) == NO_KIND:
-            return no_source()
+        if not isinstance(rows, DenseRows):
+            return None
         if len(columns) * rows.n_columns > SOURCE_VALUES:
-            return no_source()
+            return None
         return make_source(self.kernel, rows.take(columns))
 
     def single(self) -> SingleKernel | None:
@@ -234,8 +232,8 @@ class MatrixGram:
     ) -> FloatVector:
         return sum_blocks(self, rows, weight, columns)
 
-    def source(self, columns: IntVector) -> RowSource:
-        return no_source()
+    def source(self, columns: IntVector) -> RowSource | None:
+        return None
 
     def single(self) -> SingleKernel | None:
         return None
@@ -299,8 +297,8 @@ class RowsGram:
     ) -> FloatVector:
         return sum_blocks(self, rows, weight, columns)
 
-    def source(self, columns: IntVector) -> RowSource:
-        return no_source()
+    def source(self, columns: IntVector) -> RowSource | None:
+        return None
 
     def single(self) -> SingleKernel | None:
         return None

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from maxmargin._jit import jit, jit_new
-from maxmargin.kernels.source import RowSource, no_source
+from maxmargin.kernels.source import RowSource
 from maxmargin.kernels.sums import add_rows_from, dot
 from maxmargin.kernels.turning import copy_turned
 from maxmargin.typing import FloatVector, IntVector, KernelMatrix
@@ -134,8 +134,8 @@ class HeldGram:
         support = np.flatnonzero(weight)
         return self.sums(support, weight[support], np.arange(self.n))
 
-    def source(self, columns: IntVector) -> RowSource:
-        return no_source()
+    def source(self, columns: IntVector) -> RowSource | None:
+        return None
 
     def single(self) -> HeldRows:
         return self._single

@@ -11,17 +11,16 @@ import numpy as np
 
 from maxmargin._jit import jit, jit_new
 from maxmargin.data.rows import DenseRows
-from maxmargin.errors import NotAvailable
 from maxmargin.kernels.elementwise import integer_power, rbf_row
 from maxmargin.kernels.functions import RBF, Kernel, Linear, Polynomial, Sigmoid
 from maxmargin.typing import FloatMatrix, FloatVector, IntVector, KernelMatrix
 
-NO_KIND, LINEAR, POLYNOMIAL, GAUSSIAN, SIGMOID, IN_MEMORY = 0, 1, 2, 3, 4, 5
+LINEAR, POLYNOMIAL, GAUSSIAN, SIGMOID, IN_MEMORY = 0, 1, 2, 3, 4
 SPAN = 1024  # samples at a time: their sums stay in the first-level cache
 
 
 class RowSource(NamedTuple):
-    """Samples by column, and the kernel as numbers; kind NO_KIND has neither.
+    """Samples by column, and the kernel as numbers.
 
     Of kind IN_MEMORY, `columns` is all of K, and sample i is row `place[i]` of it.
     """
@@ -35,32 +34,17 @@ class RowSource(NamedTuple):
     place: IntVector
 
 
-def kind_of(kernel: Kernel) -> int:
-    """The number compiled code knows a kernel by; NO_KIND where Python is asked."""
-    kinds = {Linear: LINEAR, Polynomial: POLYNOMIAL, RBF: GAUSSIAN, Sigmoid: SIGMOID}
-    return kinds.get(type(kernel), NO_KIND)
-
-
-@jit_new
-def no_source() -> RowSource:
-    """For kernels that only Python can compute."""
-    nothing = np.empty(0, dtype=np.intp)
-    return RowSource(NO_KIND, 0.0, 0.0, 0, np.empty((0, 0)), np.empty(0), nothing)
-
-
 def memory_source(K: FloatMatrix, place: IntVector) -> RowSource:
     """Rows of a matrix in memory, at some of its columns."""
     return RowSource(IN_MEMORY, 0.0, 0.0, 0, K, np.empty(0), place)
 
 
-def make_source(kernel: Kernel, rows: DenseRows) -> RowSource:
-    """The source of rows over these samples."""
-    kind = kind_of(kernel)
-    if kind == NO_KIND:
-        raise NotAvailable(
-            f"No compiled code computes rows of the kernel {type(kernel).__name__}: "
-            "ask `kind_of` first."
-        )
+def make_source(kernel: Kernel, rows: DenseRows) -> RowSource | None:
+    """The source of rows over these samples; None where Python must compute."""
+    kinds = {Linear: LINEAR, Polynomial: POLYNOMIAL, RBF: GAUSSIAN, Sigmoid: SIGMOID}
+    kind = kinds.get(type(kernel))
+    if kind is None:
+        return None
     return RowSource(
         kind=kind,
         gamma=float(getattr(kernel, "gamma", 0.0)),
@@ -72,10 +56,10 @@ def make_source(kernel: Kernel, rows: DenseRows) -> RowSource:
     )
 
 
-def keep_samples(source: RowSource, keep: IntVector) -> RowSource:
+def keep_samples(source: RowSource | None, keep: IntVector) -> RowSource | None:
     """The source over fewer samples."""
-    if source.kind == NO_KIND:
-        return source
+    if source is None:
+        return None
     columns = np.ascontiguousarray(source.columns[:, keep])
     return source._replace(columns=columns, norms=source.norms[keep])
 

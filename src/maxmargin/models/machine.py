@@ -13,14 +13,8 @@ from maxmargin.solvers.by_weights import solve_by_weights
 from maxmargin.solvers.gradient import weight_of
 from maxmargin.typing import FloatVector
 
-MARGIN_SHARE = 0.01  # of the margin of nu-SVC that the violation may be
-REFINEMENT = 0.1  # by which tol is made finer, at least, while it is too coarse for it
 MOST_REFINEMENTS = 8
 MOVES, MOVES_PER_ROW = 10, 20  # of a refinement: times those so far, and for a row
-MEANINGFUL = (
-    0.01  # of the largest slope there could be: a violation that says something
-)
-NEGLIGIBLE = 0.05  # of the violation: a margin this small, twice, is none
 NOISE = 0.5  # of the violation: without such a margin both levels are still met
 CANCELLED = 1e-14  # relative: what rounding leaves of a difference that is zero
 
@@ -93,7 +87,7 @@ def fit_margin(
     too coarse for a small margin, the solver goes on with a finer one. And where nu is
     so small that no slope is as large as tol, it begins with a finer one.
     """
-    size = MEANINGFUL * slope_size(gram, problem.start)
+    size = options.tuning.meaningful_violation * slope_size(gram, problem.start)
     options = replace(options, tol=min(options.tol, size or options.tol))
 
     def again(found: Solution, finer: Options) -> Solution:
@@ -116,19 +110,19 @@ def refine_margin(
     Where nu is too small for the data the optimal margin is zero (Chang & Lin, Neural
     Computation 13, 2001), and what is read off any tol is a small part of it.
     """
-    n_negligible = 0
-    size = slope_size(gram, solution.beta)
+    n_negligible, tuning = 0, options.tuning
+    meaningful = tuning.meaningful_violation * slope_size(gram, solution.beta)
     for _ in range(MOST_REFINEMENTS):
         margin, floor = _margin(solution), _rounding(gram, solution)
-        is_negligible = margin <= NEGLIGIBLE * solution.violation
-        n_negligible += is_negligible and solution.violation <= MEANINGFUL * size
-        is_fine = solution.violation <= MARGIN_SHARE * margin
+        is_negligible = margin <= tuning.negligible_margin * solution.violation
+        n_negligible += is_negligible and solution.violation <= meaningful
+        is_fine = solution.violation <= tuning.margin_share * margin
         is_fine = is_fine or solution.status is not Status.CONVERGED
         if is_fine or n_negligible > 1 or options.tol <= floor:
             break
-        tol = REFINEMENT * options.tol
-        if margin > NEGLIGIBLE * solution.violation:
-            tol = min(tol, MARGIN_SHARE * margin)
+        tol = tuning.refinement * options.tol
+        if not is_negligible:
+            tol = min(tol, tuning.margin_share * margin)
         options = replace(options, tol=max(tol, floor))
         most = MOVES * solution.n_iter + MOVES_PER_ROW * gram.n
         if options.max_iter >= 0:

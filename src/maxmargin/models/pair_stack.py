@@ -16,7 +16,6 @@ from maxmargin.kernels.source import memory_source
 from maxmargin.models.held_out import State
 from maxmargin.models.machine import (
     CANCELLED,
-    MARGIN_SHARE,
     NOISE,
     Fit,
     Machine,
@@ -26,6 +25,7 @@ from maxmargin.problems import DualProblem, project_start
 from maxmargin.solvers import Options, Solution, Status
 from maxmargin.solvers.stack import BETA, GRAD, LEVEL, N_MOVES, stack_of
 from maxmargin.solvers.stack_solver import solve_stack
+from maxmargin.solvers.tuning import Tuning
 from maxmargin.typing import BoolVector, FloatMatrix, FloatVector, IntVector
 
 # From y = +-1 of all problems of a stack and their ends: the problem from the weights,
@@ -165,7 +165,7 @@ def fit_stack(
     violation, objective, gap = found.evidence[:LEVEL]
     if fit is fit_margin:
         rounding = CANCELLED * grams.bound * np.add.reduceat(np.abs(beta), first)
-        reading = _read_margins(level, violation, rounding)
+        reading = _read_margins(level, violation, rounding, options.tuning)
     else:
         reading = _read_levels(level)
     coef = beta / np.repeat(reading.margin, n_rows)
@@ -204,7 +204,7 @@ def _read_levels(level: FloatMatrix) -> _Reading:
 
 
 def _read_margins(
-    level: FloatMatrix, violation: FloatVector, rounding: FloatVector
+    level: FloatMatrix, violation: FloatVector, rounding: FloatVector, tuning: Tuning
 ) -> _Reading:
     """nu-SVC: half the distance of the two levels becomes 1, if it is not rounding.
 
@@ -214,6 +214,6 @@ def _read_margins(
     margin, middle = 0.5 * (upper - lower), 0.5 * (upper + lower)
     middle[np.abs(middle) <= CANCELLED * (np.abs(upper) + np.abs(lower))] = 0.0
     has_vanished = np.abs(margin) <= np.maximum(rounding, NOISE * violation)
-    is_clear = (margin > rounding) & (violation <= MARGIN_SHARE * margin)
+    is_clear = (margin > rounding) & (violation <= tuning.margin_share * margin)
     margin = np.where(is_clear, margin, 1.0)
     return _Reading(margin, -middle / margin, has_vanished, is_clear | has_vanished)

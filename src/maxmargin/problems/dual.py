@@ -11,13 +11,17 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from maxmargin._jit import jit, jit_fast, jit_new, larger
-from maxmargin.typing import BoolVector, FloatVector, IntVector
+from maxmargin._jit import jit
+from maxmargin.typing import BoolVector, FloatMatrix, FloatVector, IntVector
 
 NO_GROUP = -1  # a variable that no equality binds: machines without intercept
 DUST = 1e-12  # of its bound: a variable no further away is there up to rounding
 SAME_SUM = 1e-13  # relative: sums no further apart are equal up to rounding
 SUM_ROUNDING = 1e-10  # of sum |beta|: what a million additions may leave of a zero
+# What is known of a group, by the first index of `of_group`: extreme slopes, the sum of
+# the slopes of free variables and their number, what the sum is off, sum |beta|, level.
+LOWEST, HIGHEST, TOTAL, N_FREE, RESIDUAL, SIZE, LEVEL = range(7)
+N_MEASURES = 7
 BISECTIONS = 200  # halvings that bring a shift below the spacing of float64
 
 
@@ -64,7 +68,6 @@ def slopes(
     return right, left
 
 
-@jit_new
 def kkt_violation(problem: DualProblem, beta: FloatVector, grad: FloatVector) -> float:
     """LIBSVM's stopping measure: the largest slope any feasible move could still gain.
 
@@ -72,58 +75,185 @@ def kkt_violation(problem: DualProblem, beta: FloatVector, grad: FloatVector) ->
     {β < upper} of the right one, in the worst group; without, the largest projected
     gradient. Infinite where β itself is not feasible.
     """
-    if not is_feasible(problem, beta):
-        return np.inf
-    lowest, highest, _, _ = _extremes(problem, beta, grad)
-    if problem.group[0] == NO_GROUP:
-        return max(highest[0], -lowest[0], 0.0)
-    violation = 0.0
-    for g in range(len(lowest)):
-        violation = max(violation, highest[g] - lowest[g])
-    return violation
+    return measured(problem, beta, grad).violation
 
 
-@jit_new
-def is_feasible(problem: DualProblem, beta: FloatVector) -> bool:
-    """Whether beta is in its box, and group sums are what they were, up to rounding."""
-    if count_outside(beta, problem.lower, problem.upper):
-        return False
-    residual, size = sum_residuals(problem, beta)
-    worst = 0.0
-    for g in range(len(residual)):
-        worst = max(worst, abs(residual[g]) - SUM_ROUNDING * size[g])
-    return worst <= 0.0
+def dual_objective(problem: DualProblem, beta: FloatVector, grad: FloatVector) -> float:
+    """½ βᵀKβ + linearᵀβ + kinkᵀ|β|, with Kβ read off the gradient."""
+    return measured(problem, beta, grad).objective
 
 
-@jit_fast
-def count_outside(beta: FloatVector, lower: FloatVector, upper: FloatVector) -> int:
-    """How many variables are not in their box; NaN is nowhere."""
-    n_outside = 0
-    for k in range(beta.size):
-        n_outside += not lower[k] <= beta[k] <= upper[k]
-    return n_outside
+def group_levels(
+    problem: DualProblem, beta: FloatVector, grad: FloatVector
+) -> FloatVector:
+    """The multiplier of each equality: the common derivative of the free variables.
+
+    Where none is free, the middle of the interval that the bound ones leave.
+    """
+    return measured(problem, beta, grad).levels
 
 
-@jit_fast
-def _residual_of(beta: FloatVector, start: FloatVector) -> tuple[float, float]:
-    """The sum of beta - start, and of whichever of |beta| and |start| is larger."""
-    residual, size = 0.0, 0.0
-    for k in range(beta.size):
-        residual += beta[k] - start[k]
-        size += larger(abs(beta[k]), abs(start[k]))
-    return residual, size
+class Measured(NamedTuple):
+    """What is known of a point from its gradient."""
+
+    violation: float
+    objective: float
+    levels: FloatVector  # one a group
+
+
+def measured(problem: DualProblem, beta: FloatVector, grad: FloatVector) -> Measured:
+    """Violation, objective and levels in one pass."""
+    n_groups = problem.n_groups
+    of_group = np.empty((N_MEASURES, max(n_groups, 1)))
+    violation, objective = measure_point(
+        problem.linear,
+        problem.kink,
+        problem.lower,
+        problem.upper,
+        problem.start,
+        problem.group,
+        beta,
+        grad,
+        n_groups,
+        of_group,
+    )
+    return Measured(violation, objective, of_group[LEVEL, :n_groups])
+
+
+def dual_gap(
+    problem: DualProblem,
+    beta: FloatVector,
+    grad: FloatVector,
+    levels: FloatVector,
+    slack: float,
+) -> float:
+    """Primal minus dual objective at these multipliers; zero at the optimum only.
+
+    What the variables spend, less the least that each could spend by itself. A sum that
+    is not what it has to be is charged at its multiplier: only a feasible point has a
+    small gap. An infinite box makes the primal infinite as soon as a margin is missed
+    by more than `slack`; smaller misses there are counted as none.
+    """
+    of_group = np.zeros((N_MEASURES, max(len(levels), 1)))
+    of_group[LEVEL, : len(levels)] = levels
+    return gap_at(
+        problem.kink,
+        problem.lower,
+        problem.upper,
+        problem.start,
+        problem.group,
+        beta,
+        grad,
+        len(levels),
+        slack,
+        of_group,
+    )
 
 
 @jit
-def count_groups(group: IntVector) -> int:
-    """One more than the last group's number; 0 where no equality binds variables."""
-    last = NO_GROUP
-    for k in range(len(group)):
-        last = max(last, group[k])
-    return last + 1
+def measure_point(
+    linear: FloatVector,
+    kink: FloatVector,
+    lower: FloatVector,
+    upper: FloatVector,
+    start: FloatVector,
+    group: IntVector,
+    beta: FloatVector,
+    grad: FloatVector,
+    n_groups: int,
+    of_group: FloatMatrix,
+) -> tuple[float, float]:
+    """(violation, objective) of a point; `of_group` is what its groups have.
+
+    A slope that is not a number makes a group's extremes infinitely far apart.
+    """
+    for g in range(of_group.shape[1]):
+        of_group[LOWEST, g], of_group[HIGHEST, g] = np.inf, -np.inf
+        of_group[TOTAL, g] = of_group[N_FREE, g] = 0.0
+        of_group[RESIDUAL, g] = of_group[SIZE, g] = of_group[LEVEL, g] = 0.0
+    objective, n_outside = 0.0, 0
+    for k in range(len(beta)):
+        g, here = max(group[k], 0), beta[k]
+        right = grad[k] + (kink[k] if here >= 0.0 else -kink[k])
+        left = grad[k] + (kink[k] if here > 0.0 else -kink[k])
+        if np.isnan(right):
+            of_group[LOWEST, g], of_group[HIGHEST, g] = -np.inf, np.inf
+        if here < upper[k]:
+            of_group[LOWEST, g] = min(of_group[LOWEST, g], right)
+        if here > lower[k]:
+            of_group[HIGHEST, g] = max(of_group[HIGHEST, g], left)
+        if lower[k] < here < upper[k] and (here != 0.0 or kink[k] == 0.0):
+            of_group[TOTAL, g] += right
+            of_group[N_FREE, g] += 1.0
+        of_group[RESIDUAL, g] += here - start[k]
+        of_group[SIZE, g] += max(abs(here), abs(start[k]))
+        objective += 0.5 * here * (grad[k] + linear[k]) + kink[k] * abs(here)
+        n_outside += not lower[k] <= here <= upper[k]
+    violation = 0.0
+    if n_groups == 0:
+        violation = max(of_group[HIGHEST, 0], -of_group[LOWEST, 0], 0.0)
+    for g in range(n_groups):
+        lowest, highest = of_group[LOWEST, g], of_group[HIGHEST, g]
+        low = lowest if np.isfinite(lowest) else highest
+        high = highest if np.isfinite(highest) else low
+        if of_group[N_FREE, g] > 0.0:
+            of_group[LEVEL, g] = of_group[TOTAL, g] / of_group[N_FREE, g]
+        elif np.isfinite(high):
+            of_group[LEVEL, g] = 0.5 * (low + high)
+        violation = max(violation, highest - lowest)
+        if abs(of_group[RESIDUAL, g]) > SUM_ROUNDING * of_group[SIZE, g]:
+            violation = np.inf
+    return np.inf if n_outside > 0 else violation, objective
 
 
-@jit_new
+@jit
+def gap_at(
+    kink: FloatVector,
+    lower: FloatVector,
+    upper: FloatVector,
+    start: FloatVector,
+    group: IntVector,
+    beta: FloatVector,
+    grad: FloatVector,
+    n_groups: int,
+    slack: float,
+    of_group: FloatMatrix,
+) -> float:
+    """See `dual_gap`; `of_group` has the levels, and room for residuals."""
+    total = 0.0
+    for g in range(n_groups):
+        of_group[RESIDUAL, g] = 0.0
+    for k in range(len(beta)):
+        slope = grad[k]
+        if n_groups > 0:
+            of_group[RESIDUAL, group[k]] += beta[k] - start[k]
+            slope -= of_group[LEVEL, group[k]]
+        up = least_cost(slope + kink[k], upper[k], slack)
+        down = least_cost(kink[k] - slope, -lower[k], slack)
+        total += slope * beta[k] + kink[k] * abs(beta[k]) - min(up, down)
+    for g in range(n_groups):
+        total += abs(of_group[LEVEL, g] * of_group[RESIDUAL, g])
+    return max(total, 0.0)
+
+
+@jit
+def least_cost(slope: float, reach: float, slack: float) -> float:
+    """min of slope * t over 0 <= t <= reach: 0 where the way is closed or uphill.
+
+    An endless way counts from a slope of `slack` on.
+    """
+    limit = -slack if reach == np.inf else 0.0
+    return slope * reach if slope < limit and reach > 0.0 else 0.0
+
+
+def is_feasible(problem: DualProblem, beta: FloatVector) -> bool:
+    """Whether beta is in its box, and group sums are what they were, up to rounding."""
+    if not ((problem.lower <= beta) & (beta <= problem.upper)).all():
+        return False
+    residual, size = sum_residuals(problem, beta)
+    return bool((np.abs(residual) <= SUM_ROUNDING * size).all())
+
+
 def sum_residuals(
     problem: DualProblem, beta: FloatVector
 ) -> tuple[FloatVector, FloatVector]:
@@ -131,67 +261,28 @@ def sum_residuals(
 
     Differences are summed, so that equal terms leave nothing behind.
     """
-    group, start = problem.group, problem.start
-    n_groups = count_groups(group)
-    residual, size = np.zeros(n_groups), np.zeros(n_groups)
+    n_groups, start = problem.n_groups, problem.start
+    residual, size = beta - start, np.maximum(np.abs(beta), np.abs(start))
     if n_groups == 0:
-        return residual, size
+        return np.zeros(0), np.zeros(0)
     if n_groups == 1:
-        residual[0], size[0] = _residual_of(beta, start)
-        return residual, size
-    for k in range(len(beta)):
-        residual[group[k]] += beta[k] - start[k]
-        size[group[k]] += max(abs(beta[k]), abs(start[k]))
-    return residual, size
+        return np.array([residual.sum()]), np.array([size.sum()])
+    return _sum_by_group(problem.group, residual), _sum_by_group(problem.group, size)
 
 
-@jit_new
-def _extremes(
-    problem: DualProblem, beta: FloatVector, grad: FloatVector
-) -> tuple[FloatVector, FloatVector, FloatVector, IntVector]:
-    """Of each group: lowest right and highest left slope, mean free one, how many.
-
-    A slope that is not a number makes a group's extremes infinitely far apart.
-    """
-    kink, lower, upper = problem.kink, problem.lower, problem.upper
-    group = problem.group
-    n_groups = max(count_groups(group), 1)
-    lowest, highest = np.empty(n_groups), np.empty(n_groups)
-    for g in range(n_groups):
-        lowest[g], highest[g] = np.inf, -np.inf
-    mean, n_free = np.zeros(n_groups), np.zeros(n_groups, dtype=np.intp)
-    for k in range(len(beta)):
-        g = max(group[k], 0)
-        right = grad[k] + (kink[k] if beta[k] >= 0.0 else -kink[k])
-        left = grad[k] + (kink[k] if beta[k] > 0.0 else -kink[k])
-        if np.isnan(right):
-            lowest[g], highest[g] = -np.inf, np.inf
-        if beta[k] < upper[k]:
-            lowest[g] = min(lowest[g], right)
-        if beta[k] > lower[k]:
-            highest[g] = max(highest[g], left)
-        if lower[k] < beta[k] < upper[k] and (beta[k] != 0.0 or kink[k] == 0.0):
-            mean[g] += right
-            n_free[g] += 1
-    for g in range(n_groups):
-        mean[g] /= max(n_free[g], 1)
-    return lowest, highest, mean, n_free
+def _sum_by_group(group: IntVector, values: FloatVector) -> FloatVector:
+    return np.bincount(group, values).astype(np.float64, copy=False)
 
 
-@jit_new
 def snapped(problem: DualProblem, beta: FloatVector) -> FloatVector:
     """In the box, and at 0 or at a bound where only rounding is between."""
-    near = np.empty(len(beta))
-    for k in range(len(beta)):
-        b = min(max(beta[k], problem.lower[k]), problem.upper[k])
-        edge = problem.upper[k] if b > 0.0 else problem.lower[k]
-        if abs(edge) < np.inf:
-            dust = DUST * abs(edge)
-            if abs(b) <= dust:
-                b = 0.0
-            elif abs(b - edge) <= dust:
-                b = edge
-        near[k] = b
+    near: FloatVector = np.clip(beta, problem.lower, problem.upper)
+    edge = np.where(near > 0.0, problem.upper, problem.lower)
+    edge = np.where(np.isfinite(edge), edge, 0.0)
+    dust = DUST * np.abs(edge)
+    is_there = np.abs(near - edge) <= dust
+    near[is_there] = edge[is_there]
+    near[np.abs(near) <= dust] = 0.0
     return near
 
 
@@ -212,75 +303,6 @@ def is_interior(box: Box, beta: FloatVector) -> BoolVector:
     """Variables off every bound, zero included where there is a kink."""
     inside = (beta > box.lower) & (beta < box.upper)
     return inside & ((beta != 0.0) | (box.kink == 0.0))
-
-
-@jit_new
-def group_levels(
-    problem: DualProblem, beta: FloatVector, grad: FloatVector
-) -> FloatVector:
-    """The multiplier of each equality: the common derivative of the free variables.
-
-    Where none is free, the middle of the interval that the bound ones leave.
-    """
-    lowest, highest, mean, n_free = _extremes(problem, beta, grad)
-    levels = np.zeros(count_groups(problem.group))
-    for g in range(len(levels)):
-        low = lowest[g] if np.isfinite(lowest[g]) else highest[g]
-        high = highest[g] if np.isfinite(highest[g]) else low
-        if n_free[g]:
-            levels[g] = mean[g]
-        elif np.isfinite(high):
-            levels[g] = 0.5 * (low + high)
-    return levels
-
-
-@jit_fast
-def dual_objective(problem: DualProblem, beta: FloatVector, grad: FloatVector) -> float:
-    """½ βᵀKβ + linearᵀβ + kinkᵀ|β|, with Kβ read off the gradient."""
-    linear, kink, total = problem.linear, problem.kink, 0.0
-    for k in range(beta.size):
-        total += 0.5 * beta[k] * (grad[k] + linear[k]) + kink[k] * abs(beta[k])
-    return total
-
-
-@jit_new
-def dual_gap(
-    problem: DualProblem,
-    beta: FloatVector,
-    grad: FloatVector,
-    levels: FloatVector,
-    slack: float,
-) -> float:
-    """Primal minus dual objective at these multipliers; zero at the optimum only.
-
-    What the variables spend, less the least that each could spend by itself. A sum that
-    is not what it has to be is charged at its multiplier: only a feasible point has a
-    small gap. An infinite box makes the primal infinite as soon as a margin is missed
-    by more than `slack`; smaller misses there are counted as none.
-    """
-    kink, lower, upper = problem.kink, problem.lower, problem.upper
-    group, total = problem.group, 0.0
-    residual, _ = sum_residuals(problem, beta)
-    for g in range(len(levels)):
-        total += abs(levels[g] * residual[g])
-    for k in range(len(beta)):
-        slope = grad[k]
-        if len(levels):
-            slope -= levels[group[k]]
-        up = least_cost(slope + kink[k], upper[k], slack)
-        down = least_cost(kink[k] - slope, -lower[k], slack)
-        total += slope * beta[k] + kink[k] * abs(beta[k]) - min(up, down)
-    return max(total, 0.0)
-
-
-@jit
-def least_cost(slope: float, reach: float, slack: float) -> float:
-    """min of slope * t over 0 <= t <= reach: 0 where the way is closed or uphill.
-
-    An endless way counts from a slope of `slack` on.
-    """
-    limit = -slack if reach == np.inf else 0.0
-    return slope * reach if slope < limit and reach > 0.0 else 0.0
 
 
 def restored(problem: DualProblem, beta: FloatVector) -> FloatVector:

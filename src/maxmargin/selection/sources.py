@@ -82,7 +82,8 @@ def _add_strips(
     at, own, last = _used(table, weight)
     n_machines = len(last)
     top = np.zeros(n_machines, dtype=np.intp)  # where each is on its way down
-    top[1:] = last[:-1]
+    for p in range(1, n_machines):
+        top[p] = last[p - 1]
     for limit in range(TOGETHER, len(K) + TOGETHER, TOGETHER):
         for p in range(n_machines):
             first = end = top[p]

@@ -108,7 +108,7 @@ def solve_active_set(
         made, free.counts[N_EXCHANGES] = made + free.counts[N_EXCHANGES], 0
         made = _step_to_bounds(own, free, change, level, n_groups, made)
         _update_slopes(own, free, square, change, n_groups)
-        violation = _violation(own, n_groups)
+        violation = violation_of(own, n_groups)
         if violation <= limits.tol:
             return made, True
         # Variables that have entered together may keep each other at their bounds, step
@@ -139,7 +139,8 @@ def solve_active_set(
 
 
 @jit
-def _violation(own: Work, n_groups: int) -> float:
+def violation_of(own: Work, n_groups: int) -> float:
+    """The KKT violation of these variables."""
     if n_groups == 0:
         lowest, highest = bounds(own.grad, own.rise, own.fall)
         return max(highest, -lowest)

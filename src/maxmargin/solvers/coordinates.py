@@ -43,7 +43,7 @@ def epoch_of(problem: DualProblem) -> Callable[..., tuple[int, int, float, int]]
 def coordinate_epoch(
     work: Work,
     cache: RowCache,
-    source: RowSource,
+    source: RowSource | None,
     tol: float,
     max_moves: int,
     is_second_order: bool,

@@ -20,7 +20,6 @@ from maxmargin.kernels.cache import hold_all
 from maxmargin.kernels.gram import Gram
 from maxmargin.kernels.memory import SPARE_SIDE, pass_on, promised_square
 from maxmargin.kernels.panel_rows import PanelRows
-from maxmargin.kernels.source import no_source
 from maxmargin.kernels.sums import add_rows
 from maxmargin.problems.dual import (
     DualProblem,
@@ -247,7 +246,8 @@ class Decomposition:
             first = self.n_members
             admit(self.work, working_set, self.singly)
             self._extend(first)
-        sort_members(self.work, self.working_set)
+        if self.problem.n_groups > 1:
+            sort_members(self.work, self.working_set)
         own = self._members()
         self._optimise(own, violation)
         self._update_gradient(own)
@@ -290,7 +290,7 @@ class Decomposition:
             raise_if_stopped()
             began, n_moves = time.monotonic(), self.pace.moves(until_look)
             why, made, violation, _ = self.epoch(
-                own, square, no_source(), tol, n_moves, self.is_second_order
+                own, square, None, tol, n_moves, self.is_second_order
             )
             self.pace.note(made, time.monotonic() - began)
             self._report(violation, float(own.gained[0]))

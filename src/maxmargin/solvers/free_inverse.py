@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from maxmargin._jit import jit, jit_fast, jit_new
+from maxmargin._jit import jit, jit_fast
 from maxmargin.kernels.cache import NOBODY, RowCache
 from maxmargin.kernels.source import RowSource
 from maxmargin.kernels.sums import dot
@@ -35,7 +35,7 @@ class KernelRows(NamedTuple):
     """Rows of K in float64, in memory or computed when needed."""
 
     cache: RowCache
-    source: RowSource
+    source: RowSource | None  # None: all rows are in the cache
     row: IntVector  # of each variable
     column: IntVector  # of each variable
 
@@ -63,21 +63,18 @@ class FreeSet(NamedTuple):
     of_member: FloatMatrix  # its change since slopes were computed; its violation
 
 
-@jit_new
 def make_free_set(n: int) -> FreeSet:
     """An empty set, for a problem of n variables."""
     size = min(n, MAX_FREE)
-    free = FreeSet(
+    return FreeSet(
         counts=np.zeros(3, dtype=np.intp),
         indices=np.zeros((3, size), dtype=np.intp),
         value=np.empty((INV_K_ONES + MAX_GROUPS, size)),
         inverse=np.empty((size, size + OFF_STRIDE)),
         level=np.zeros(MAX_GROUPS + 1),
-        slot=np.empty(n, dtype=np.intp),
+        slot=np.full(n, ABSENT),
         of_member=np.empty((2, n)),
     )
-    clear_free_set(free, n)
-    return free
 
 
 @jit

@@ -19,7 +19,7 @@ from maxmargin.problems.dual import (
     dual_gap,
     dual_objective,
     group_levels,
-    kkt_violation,
+    measured,
     restored,
 )
 from maxmargin.solvers.result import Solution, Status
@@ -58,12 +58,8 @@ class Reached(NamedTuple):
 
 def make_point(problem: DualProblem, beta: FloatVector, grad: FloatVector) -> Point:
     """A point with its evidence."""
-    return Point(
-        beta,
-        grad,
-        kkt_violation(problem, beta, grad),
-        dual_objective(problem, beta, grad),
-    )
+    found = measured(problem, beta, grad)
+    return Point(beta, grad, found.violation, found.objective)
 
 
 def solution_at(

@@ -12,7 +12,7 @@ from maxmargin._threads import raise_if_stopped
 from maxmargin.kernels.gram import Gram, RowsGram, whole_matrix
 from maxmargin.kernels.held import HeldGram
 from maxmargin.kernels.memory import SPARE_SIDE, pass_on, promised_square
-from maxmargin.kernels.source import NO_KIND, RowSource, memory_source
+from maxmargin.kernels.source import RowSource, memory_source
 from maxmargin.problems.dual import DualProblem
 from maxmargin.solvers.free_inverse import MAX_GROUPS
 from maxmargin.solvers.gradient import (
@@ -23,11 +23,12 @@ from maxmargin.solvers.gradient import (
 )
 from maxmargin.solvers.pace import Pace
 from maxmargin.solvers.result import Options, PairRule, Solution, Status
-from maxmargin.solvers.rounds import RoundLimits, make_rounds
+from maxmargin.solvers.rounds import RoundLimits, kernel_in_memory, rounds_until
 from maxmargin.solvers.stack import stack_of
 from maxmargin.solvers.stack_solver import solve_stack
 from maxmargin.solvers.tuning import Tuning
-from maxmargin.solvers.working_set import SINGLY
+from maxmargin.solvers.work import gather_work
+from maxmargin.solvers.working_set import SINGLY, make_working_set
 from maxmargin.typing import FloatVector, IntVector
 
 
@@ -98,45 +99,42 @@ def _is_for_rounds(problem: DualProblem, gram: HeldGram, tuning: Tuning) -> bool
 def _solve_by_rounds(
     problem: DualProblem, gram: HeldGram, pace: Pace, image: FloatVector
 ) -> tuple[Solution, bool]:
-    """Rounds of a working set, called again with more moves while they progress."""
+    """Rounds of a working set, slice by slice while they progress."""
     options, n = pace.options, gram.n
     tuning, tol = options.tuning, options.tol
     singly = SINGLY if problem.is_free_of_equalities else None
     is_second = options.working_set is PairRule.SECOND_ORDER
-    diagonal, part = gram.diagonal(), gram.part
-    beta, n_moves, violation = problem.start, 0, np.inf
-    most, inner_tol = tuning.moves_of_rounds * n, tuning.inner_tol * tol
+    grad = image + problem.linear
+    check_finite(grad)
+    work = gather_work(problem, np.arange(n), problem.start, grad, gram.diagonal())
+    memory = kernel_in_memory(gram.part)
     square = promised_square(min(n, SPARE_SIDE))
+    working_set = make_working_set(n, problem.n_groups, square, tuning.compiled_rounds)
+    n_moves, violation, has_room, least = 0, np.inf, True, np.inf
+    most = left = tuning.moves_of_rounds * n
     try:
-        while True:
+        while has_room and violation > tol and not (n_moves and pace.is_late()):
             raise_if_stopped()
-            limits = RoundLimits(tol, inner_tol, most, is_second)
-            ended = make_rounds(
-                problem._replace(start=beta),
-                image,
-                diagonal,
-                square,
-                part,
+            made, violation, has_room = rounds_until(
+                work,
+                working_set,
+                memory,
+                None,
                 singly,
-                limits,
+                RoundLimits(tol, tuning.inner_tol * tol, left, is_second),
                 tuning.compiled_rounds,
             )
-            if not ended.is_finite:
-                check_finite(image[problem.row] + problem.linear)
-            n_moves += ended.n_moves
-            is_better = ended.violation < violation
-            violation, beta, grad = ended.violation, ended.beta, ended.grad
-            image[problem.row] = grad - problem.linear
-            most = min(4 * most, tuning.work_per_call // n)
-            if violation <= tol or not (is_better and ended.has_room):
+            n_moves, left = n_moves + made, left - made
+            if made == 0 or (left <= 0 and not violation < least):
                 break
-            if pace.is_late():
-                break
+            if left <= 0:
+                least = violation
+                most = left = min(4 * most, tuning.work_per_call // n)
     finally:
         pass_on(square)
-    point = make_point(problem, beta, grad)
+    point = make_point(problem, work.beta, work.grad)
     solution = solution_at(problem, point, Status.CONVERGED, tol, n_moves)
-    return solution, violation <= tol
+    return solution, point.violation <= tol
 
 
 def _row_source(gram: Gram, row: IntVector, tuning: Tuning) -> RowSource:
@@ -144,6 +142,6 @@ def _row_source(gram: Gram, row: IntVector, tuning: Tuning) -> RowSource:
     if isinstance(gram, HeldGram):
         return memory_source(gram.K, gram.part.at[row])
     source = gram.source(row)
-    if source.kind != NO_KIND and len(source.columns) <= tuning.max_features_of_rows:
+    if source is not None and len(source.columns) <= tuning.max_features_of_rows:
         return source
     return memory_source(whole_matrix(gram), row)

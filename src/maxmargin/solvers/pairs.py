@@ -4,7 +4,7 @@ import numpy as np
 
 from maxmargin._jit import jit
 from maxmargin.kernels.cache import NOBODY, RowCache, claim_slot, find_row
-from maxmargin.kernels.source import NO_KIND, RowSource, compute_row
+from maxmargin.kernels.source import RowSource, compute_row
 from maxmargin.solvers.pair_selection import (
     SLICE,
     add_difference,
@@ -28,13 +28,14 @@ ROUNDINGS = 1e-15  # relative: what float64 leaves between two slopes that are e
 def pair_epoch(
     work: Work,
     cache: RowCache,
-    source: RowSource,
+    source: RowSource | None,
     tol: float,
     max_moves: int,
     is_second_order: bool,
 ) -> tuple[int, int, float, int]:
     """Move pairs until `tol`, `max_moves`, or a row that is not in the cache.
 
+    Without a `source` no code that computes rows is compiled.
     Returns (why, moves made, violation, variable whose row is missing).
     """
     beta, grad, rise, fall = work.beta, work.grad, work.rise, work.fall
@@ -108,7 +109,9 @@ def least_slope(lowest: float, violation: float, kink: float) -> float:
 
 
 @jit
-def obtain_row(cache: RowCache, source: RowSource, row: int, variable: int) -> int:
+def obtain_row(
+    cache: RowCache, source: RowSource | None, row: int, variable: int
+) -> int:
     """The slot of a row, computed here if it can be; NOBODY if Python must."""
     slot = find_row(cache, row)
     if slot != NOBODY:
@@ -117,9 +120,11 @@ def obtain_row(cache: RowCache, source: RowSource, row: int, variable: int) -> i
 
 
 @jit
-def compute_missing(cache: RowCache, source: RowSource, row: int, variable: int) -> int:
+def compute_missing(
+    cache: RowCache, source: RowSource | None, row: int, variable: int
+) -> int:
     """A slot for a row that has none, computed here; NOBODY if Python must."""
-    if source.kind == NO_KIND:
+    if source is None:
         return NOBODY
     slot = claim_slot(cache, row)
     compute_row(source, variable, cache.rows[slot])

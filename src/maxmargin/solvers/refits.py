@@ -15,7 +15,6 @@ from maxmargin._jit import jit, jit_new
 from maxmargin._threads import raise_if_stopped
 from maxmargin.kernels.cache import NOBODY, RowCache, hold_all
 from maxmargin.kernels.memory import pass_on, promised_square
-from maxmargin.kernels.source import RowSource, no_source
 from maxmargin.kernels.sums import add_rows
 from maxmargin.kernels.turning import copy_turned
 from maxmargin.problems.dual import DualProblem, is_interior
@@ -25,7 +24,8 @@ from maxmargin.solvers.pace import Pace
 from maxmargin.solvers.pair_selection import bounds
 from maxmargin.solvers.pairs import pair_epoch
 from maxmargin.solvers.result import PairRule, Status
-from maxmargin.solvers.work import Work, gather_work, mask_of, part_of, set_masks
+from maxmargin.solvers.work import Work, gather_work, part_of, set_masks
+from maxmargin.solvers.working_set import SINGLY
 from maxmargin.typing import BoolVector, FloatVector, IntVector, KernelMatrix
 
 PATIENCE, LOOK_EVERY, INNER_TOL = 50, 4, 0.7
@@ -110,14 +110,16 @@ class Refits:
     def _until_tol(self, work: Work, pace: Pace) -> Status | None:
         tol, kept = pace.options.tol, self.kept
         is_second = pace.options.working_set is PairRule.SECOND_ORDER
+        singly = None if self.is_bound else SINGLY
         leaps = Leaps(self.is_bound, pace.is_stopped)
         least, n_vain = np.inf, 0
         while True:
             raise_if_stopped()
             most = LOOK_EVERY * int(kept.n_movers[0])
             most = min(most, pace.max_iter - pace.n_iter)
-            how = INNER_TOL * tol, most, is_second, self.is_bound
-            made, violation = _settle(work, kept, no_source(), how)
+            made, violation = _settle(
+                work, kept, singly, INNER_TOL * tol, most, is_second
+            )
             pace.n_iter += made
             pace.note_violation(violation)
             if violation <= tol:
@@ -180,86 +182,72 @@ def _admit(kept: Kept, new: IntVector) -> None:
     kept.n_movers[0] = last
 
 
-@jit_new
 def _begin(
     problem: DualProblem, full: Work, kept: Kept, is_bound: bool
 ) -> tuple[Work, float]:
     """The full solution in other boxes, and how much of its sum found no room."""
-    beta, grad, n = full.beta.copy(), full.grad.copy(), len(full.beta)
-    lower, upper = problem.lower, problem.upper
-    changed, change, n_changed = np.empty(n, dtype=np.intp), np.empty(n), 0
-    for k in range(n):
-        near = min(max(beta[k], lower[k]), upper[k])
-        if near != beta[k]:
-            changed[n_changed], change[n_changed] = kept.place[k], near - beta[k]
-            beta[k] = near
-            n_changed += 1
-    add_rows(kept.rows, changed[:n_changed], change[:n_changed], (0, n), grad)
-    work = Work(
-        beta,
-        grad,
-        np.empty(n),
-        np.empty(n),
-        lower,
-        upper,
-        full.kink,
-        full.diagonal,
-        full.row,
-        full.start,
-        np.zeros(1),
-        full.min_curvature,
+    beta = np.clip(full.beta, problem.lower, problem.upper)
+    work = full._replace(
+        beta=beta,
+        grad=full.grad.copy(),
+        rise=np.empty(len(beta)),
+        fall=np.empty(len(beta)),
+        lower=problem.lower,
+        upper=problem.upper,
+        gained=np.zeros(1),
     )
+    _add_change(work, kept, np.flatnonzero(beta != full.beta), full.beta)
     missing = 0.0
     if is_bound:
-        missing = _make_up(work, kept, problem.start.sum() - beta.sum())
-    set_masks(work, 0, n)
+        missing = _make_up(work, kept, float(problem.start.sum() - beta.sum()))
+    set_masks(work, 0, len(beta))
     return work, missing
 
 
-@jit_new
+def _add_change(
+    work: Work, kept: Kept, changed: IntVector, before: FloatVector
+) -> None:
+    """Slopes after these variables have left where they were before."""
+    change, span = work.beta[changed] - before[changed], (0, len(work.grad))
+    add_rows(kept.rows, kept.place[changed], change, span, work.grad)
+
+
 def _make_up(work: Work, kept: Kept, missing: float) -> float:
     """The sum is restored by movers that gain most, or lose least; what is left."""
-    movers, beta = kept.movers[: kept.n_movers[0]], work.beta
-    is_up, left, n_changed = missing > 0.0, abs(missing), 0
-    slope = np.empty(len(movers))
-    for k in range(len(movers)):
-        i = movers[k]
-        rise, fall = mask_of(beta[i], work.kink[i], work.lower[i], work.upper[i])
-        slope[k] = work.grad[i] + rise if is_up else -work.grad[i] - fall
-    order = np.argsort(slope)
-    changed, change = np.empty(len(movers), dtype=np.intp), np.empty(len(movers))
-    for k in order:
-        i = movers[k]
-        end = work.upper[i] if is_up else work.lower[i]
-        before, room = beta[i], abs(end - beta[i])
-        step = min(room, left)
-        if step == 0.0:
-            continue
-        beta[i] = end if step == room else before + (step if is_up else -step)
-        changed[n_changed], change[n_changed] = kept.place[i], beta[i] - before
-        left -= step
-        n_changed += 1
-    at, span = changed[:n_changed], (0, len(work.grad))
-    add_rows(kept.rows, at, change[:n_changed], span, work.grad)
+    if missing == 0.0:
+        return 0.0
+    movers, before = kept.movers[: int(kept.n_movers[0])], work.beta.copy()
+    end = work.upper if missing > 0.0 else work.lower
+    sign, left = np.sign(missing), abs(missing)
+    set_masks(work, 0, len(work.beta))
+    slope = work.grad + (work.rise if missing > 0.0 else work.fall)
+    for i in movers[np.argsort(sign * slope[movers], kind="stable")]:
+        if left == 0.0:
+            break
+        room = abs(end[i] - before[i])
+        work.beta[i] = end[i] if room <= left else before[i] + sign * left
+        left -= min(room, left)
+    _add_change(work, kept, movers[work.beta[movers] != before[movers]], before)
     return left
 
 
 @jit_new
 def _settle(
-    work: Work, kept: Kept, source: RowSource, how: tuple[float, int, bool, bool]
+    work: Work,
+    kept: Kept,
+    singly: int | None,
+    tol: float,
+    most: int,
+    is_second_order: bool,
 ) -> tuple[int, float]:
-    """Movers agree among themselves: (moves made, violation of everybody).
-
-    `how` is (tol, moves, second order or not, whether an equality binds them).
-    """
-    tol, most, is_second_order, is_bound = how
+    """Movers agree among themselves: (moves made, violation of all variables)."""
     movers, beta = kept.movers[: kept.n_movers[0]], work.beta
     own = part_of(work, movers)
-    if is_bound:
-        _, made, _, _ = pair_epoch(own, kept.square, source, tol, most, is_second_order)
+    if singly is None:
+        _, made, _, _ = pair_epoch(own, kept.square, None, tol, most, is_second_order)
     else:
         _, made, _, _ = coordinate_epoch(
-            own, kept.square, source, tol, most, is_second_order
+            own, kept.square, None, tol, most, is_second_order
         )
     moved, change = np.empty(len(movers), dtype=np.intp), np.empty(len(movers))
     n_moved = 0
@@ -272,24 +260,18 @@ def _settle(
     span = 0, len(beta)
     add_rows(kept.rows, moved[:n_moved], change[:n_moved], span, work.grad)
     lowest, highest = bounds(work.grad, work.rise, work.fall)
-    return made, highest - lowest if is_bound else max(highest, -lowest)
+    if singly is None:
+        return made, highest - lowest
+    return made, max(highest, -lowest)
 
 
-@jit_new
 def _outsiders(work: Work, kept: Kept, tol: float, is_bound: bool) -> IntVector:
-    """Who violates and cannot move yet; the worst, where they are many."""
-    lowest, highest = 0.0, 0.0
-    if is_bound:
-        lowest, highest = bounds(work.grad, work.rise, work.fall)
-    n, n_found = len(work.grad), 0
-    found, excess = np.empty(n, dtype=np.intp), np.empty(n)
-    for k in range(n):
-        up, down = work.grad[k] + work.rise[k], work.grad[k] + work.fall[k]
-        by = max(highest - up, down - lowest)
-        if by > tol and not kept.is_mover[k]:
-            found[n_found], excess[n_found] = k, -by
-            n_found += 1
-    if n_found > MOST_JOINING:
-        worst = np.argsort(excess[:n_found])[:MOST_JOINING]
-        return found[np.sort(worst)]
-    return found[:n_found].copy()
+    """Variables that violate and cannot move yet; the worst, where they are many."""
+    up, down = work.grad + work.rise, work.grad + work.fall
+    lowest, highest = (up.min(), down.max()) if is_bound else (0.0, 0.0)
+    excess = np.maximum(highest - up, down - lowest)
+    found = np.flatnonzero((excess > tol) & ~kept.is_mover)
+    if len(found) > MOST_JOINING:
+        worst = np.argpartition(-excess[found], MOST_JOINING)[:MOST_JOINING]
+        found = np.sort(found[worst])
+    return found

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from maxmargin._jit import jit, jit_new
-from maxmargin.kernels.cache import cache_in
+from maxmargin.kernels.cache import hold_all
 from maxmargin.kernels.held import Part, add_part, take_block
 from maxmargin.kernels.panel_code import STRIP
 from maxmargin.kernels.panel_rows import PanelRows
@@ -23,9 +23,7 @@ from maxmargin.kernels.panels import (
     meet_and_store,
     repack,
 )
-from maxmargin.kernels.source import no_source
 from maxmargin.kernels.turning import copy_turned
-from maxmargin.problems.dual import DualProblem, kkt_violation
 from maxmargin.solvers.active_set import (
     ActiveSetLimits,
     is_new,
@@ -36,7 +34,7 @@ from maxmargin.solvers.coordinates import coordinate_epoch
 from maxmargin.solvers.free_inverse import FreeSet, KernelRows, make_free_set
 from maxmargin.solvers.pairs import OUT_OF_MOVES, pair_epoch
 from maxmargin.solvers.tuning import RoundSizes
-from maxmargin.solvers.work import Work, gather_work, part_of
+from maxmargin.solvers.work import Work, part_of
 from maxmargin.solvers.working_set import (
     N_COMPUTED,
     N,
@@ -44,7 +42,6 @@ from maxmargin.solvers.working_set import (
     admit,
     admit_free,
     evict,
-    make_working_set,
     measure,
     sort_members,
     take_changes,
@@ -75,10 +72,9 @@ class KernelInMemory(NamedTuple):
     free: FreeSet
 
 
-@jit_new
 def kernel_in_memory(part: Part) -> KernelInMemory:
     """K in memory, and no variable that is known to be free."""
-    rows = KernelRows(cache_in(part.K, True), no_source(), part.at, part.at)
+    rows = KernelRows(hold_all(part.K), None, part.at, part.at)
     return KernelInMemory(part, rows, make_free_set(len(part.at)))
 
 
@@ -89,59 +85,6 @@ class RoundLimits(NamedTuple):
     inner_tol: float  # for the members by themselves, in the last round
     max_moves: int
     is_second_order: bool
-
-
-class RoundsEnd(NamedTuple):
-    """Where rounds ended, and what float64 says about it."""
-
-    is_finite: bool  # else nothing was done
-    beta: FloatVector
-    grad: FloatVector
-    violation: float
-    n_moves: int
-    has_room: bool  # for more members
-
-
-@jit_new
-def make_rounds(
-    problem: DualProblem,
-    image: FloatVector,
-    diagonal: FloatVector,
-    square: KernelMatrix,
-    part: Part,
-    singly: int | None,
-    limits: RoundLimits,
-    sizes: RoundSizes,
-) -> RoundsEnd:
-    """Rounds from the start of a problem of one group or none, on K in memory.
-
-    `image` is K times the start; `singly` and `limits` as in `rounds_until`.
-    """
-    n = len(problem.linear)
-    grad, everything = np.empty(n), np.empty(n, dtype=np.intp)
-    is_finite = True
-    for k in range(n):
-        grad[k], everything[k] = image[problem.row[k]] + problem.linear[k], k
-        is_finite = is_finite and np.isfinite(grad[k])
-    work = gather_work(problem, everything, problem.start, grad, diagonal)
-    working_set = make_working_set(n, 1, square, sizes)
-    memory, n_moves, violation, has_room = kernel_in_memory(part), 0, np.inf, True
-    while is_finite and has_room and violation > limits.tol:
-        left = RoundLimits(
-            limits.tol,
-            limits.inner_tol,
-            limits.max_moves - n_moves,
-            limits.is_second_order,
-        )
-        made, violation, has_room = rounds_until(
-            work, working_set, memory, None, singly, left, sizes
-        )
-        n_moves += made
-        if made == 0 or n_moves >= limits.max_moves:
-            break
-    if is_finite:
-        violation = kkt_violation(problem, work.beta, work.grad)
-    return RoundsEnd(is_finite, work.beta, work.grad, violation, n_moves, has_room)
 
 
 @jit_new
@@ -172,7 +115,8 @@ def rounds_until(
             admit_free(work, working_set)
         admit(work, working_set, singly)
         _extend(working_set, first, memory, panels)
-        sort_members(work, working_set)
+        if memory is None:  # K in memory is for one group
+            sort_members(work, working_set)
         own = part_of(work, working_set.members[: counts[N]])
         level = max(sizes.inner_tol * violation, limits.inner_tol)
         most = limits.max_moves - made
@@ -233,13 +177,13 @@ def _epoch(
     is_second_order: bool,
 ) -> tuple[int, int]:
     """(why it ended, moves made)."""
-    source, square = no_source(), working_set.square
+    square = working_set.square
     if singly is not None:
         why, moves, _, _ = coordinate_epoch(
-            own, square, source, level, most, is_second_order
+            own, square, None, level, most, is_second_order
         )
         return why, moves
-    why, moves, _, _ = pair_epoch(own, square, source, level, most, is_second_order)
+    why, moves, _, _ = pair_epoch(own, square, None, level, most, is_second_order)
     return why, moves
 
 

@@ -17,7 +17,7 @@ from maxmargin.kernels.cache import (
     make_cache,
 )
 from maxmargin.kernels.gram import Gram, MatrixGram, gram_block
-from maxmargin.kernels.source import RowSource, keep_samples, no_source
+from maxmargin.kernels.source import RowSource, keep_samples
 from maxmargin.solvers.pair_selection import bounds
 from maxmargin.solvers.work import Work
 from maxmargin.typing import IntVector, KernelMatrix
@@ -46,8 +46,8 @@ class RowsAtHand:
             K = K[:, self._row]
         return hold_all(np.require(K, np.float64, ["C", "W"]))
 
-    def _source(self) -> RowSource:
-        return no_source() if self.is_whole else self.gram.source(self._row)
+    def _source(self) -> RowSource | None:
+        return None if self.is_whole else self.gram.source(self._row)
 
     @property
     def n_hits(self) -> int:

@@ -10,16 +10,21 @@ from typing import NamedTuple
 import numpy as np
 
 from maxmargin._jit import jit
-from maxmargin.problems.dual import SUM_ROUNDING, DualProblem, least_cost
+from maxmargin.kernels.cache import RowCache
+from maxmargin.kernels.source import RowSource
+from maxmargin.problems.dual import LEVEL as GROUP_LEVEL
+from maxmargin.problems.dual import N_MEASURES, DualProblem, gap_at, measure_point
 from maxmargin.solvers.result import Solution, Status
-from maxmargin.solvers.work import is_free
+from maxmargin.solvers.work import Work, curvature_floor
 from maxmargin.typing import BoolVector, FloatMatrix, FloatVector, IntMatrix, IntVector
 
 # What the matrices hold, by their first index.
 LINEAR, KINK, LOWER, UPPER, START, DIAGONAL = 0, 1, 2, 3, 4, 5  # of `numbers`
 GROUP, ROW, PLACE = 0, 1, 2  # of `places`: the row of K counts from 0 in each problem
 BETA, GRAD = 0, 1  # of `points`
-N_MOVES, N_COMPUTED, IS_MET = 0, 1, 2  # of `counts`, an entry a problem
+LANES = 32  # variables in an iteration of a vectorised loop: the rest goes one by one
+N_MOVES, N_COMPUTED, STATE = 0, 1, 2  # of `counts`, an entry a problem
+TO_DO, SOLVED, GIVEN_UP = 0, 1, 2  # states of a problem
 VIOLATION, OBJECTIVE, GAP, LEVEL = 0, 1, 2, 3  # of `evidence`; one more a group
 
 
@@ -43,7 +48,7 @@ class StackSolution(NamedTuple):
     @property
     def has_converged(self) -> BoolVector:
         """Of each problem, whether it is solved as it was asked for."""
-        return self.counts[IS_MET] != 0
+        return self.counts[STATE] == SOLVED
 
     def levels(self, n_groups: int) -> FloatMatrix:
         """A row a problem, a column a group."""
@@ -87,63 +92,129 @@ def stack_of(
     return Stack(numbers, places, end, n_rows, problem.n_groups)
 
 
+class Room(NamedTuple):
+    """Arrays for the largest of some problems; each takes a part of them."""
+
+    rows: FloatVector  # of K
+    state: FloatMatrix  # the eight vectors of a Work
+    row: IntVector
+    start: IntVector
+    gained: FloatVector
+    slots: IntMatrix  # owner, slot and last use of a RowCache
+    clocks: IntMatrix  # and its three numbers
+    weight: FloatVector  # of each row of K
+    everything: IntVector  # 0, 1, 2, ...
+    of_group: FloatMatrix  # as in `problems.dual`
+
+
+def make_room(stack: Stack, first: int, last: int) -> Room:
+    """Room for these problems."""
+    sizes = np.diff(stack.end, prepend=0)[first:last].tolist()
+    n_rows = stack.n_rows[first:last].tolist()
+    pairs = zip(sizes, n_rows, strict=True)
+    n, m = padded(max(sizes)), max(n_rows)
+    return Room(
+        rows=np.empty(max(padded(size) * count for size, count in pairs)),
+        state=np.empty((8, n)),
+        row=np.empty(n, dtype=np.intp),
+        start=np.empty(max(stack.n_groups, 1) + 1, dtype=np.intp),
+        gained=np.empty(1),
+        slots=np.empty((3, m), dtype=np.intp),
+        clocks=np.empty((3, 1), dtype=np.intp),
+        weight=np.empty(m),
+        everything=np.arange(n),
+        of_group=np.empty((N_MEASURES, max(stack.n_groups, 1))),
+    )
+
+
+def padded(n: int) -> int:
+    """The next multiple of LANES."""
+    return -(-n // LANES) * LANES
+
+
+@jit
+def open_problem(
+    stack: Stack, source: RowSource, room: Room, number: int
+) -> tuple[Work, RowCache, RowSource]:
+    """Room for a problem: its variables, and rows of K.
+
+    Variables that are fixed at zero fill up the last group, for the sake of vectorised
+    loops.
+    """
+    a, b = stack.end[number - 1] if number > 0 else 0, stack.end[number]
+    m, width = stack.n_rows[number], -(-(b - a) // LANES) * LANES
+    work = Work(
+        room.state[0, :width],
+        room.state[1, :width],
+        room.state[2, :width],
+        room.state[3, :width],
+        room.state[4, :width],
+        room.state[5, :width],
+        room.state[6, :width],
+        room.state[7, :width],
+        room.row[:width],
+        room.start,
+        room.gained,
+        curvature_floor(stack.numbers[DIAGONAL, a:b]),
+    )
+    cache = RowCache(
+        room.rows[: m * width].reshape(m, width),
+        room.rows[: m * width],
+        room.slots[0, :m],
+        room.slots[1, :m],
+        room.slots[2, :m],
+        room.clocks[0],
+        room.clocks[1],
+        room.clocks[2],
+    )
+    place = source.place
+    if len(place) > 0:
+        place = stack.places[PLACE, a:b]
+    own = RowSource(
+        source.kind,
+        source.gamma,
+        source.coef0,
+        source.degree,
+        source.columns,
+        source.norms,
+        place,
+    )
+    return work, cache, own
+
+
 @jit
 def certify(
-    stack: Stack, out: StackSolution, number: int, a: int, b: int, tol: float
+    stack: Stack,
+    out: StackSolution,
+    number: int,
+    a: int,
+    b: int,
+    tol: float,
+    of_group: FloatMatrix,
 ) -> None:
-    """Violation, objective, gap and levels as in `problems.dual`, in one place.
-
-    That is for any number of groups; this is for at most two, without any array.
-    """
-    numbers, beta, grad = stack.numbers, out.points[BETA], out.points[GRAD]
-    worst, total, objective, n_outside, first = 0.0, 0.0, 0.0, 0, a
-    for g in range(max(stack.n_groups, 1)):
-        lowest, highest, mean, n_free = np.inf, -np.inf, 0.0, 0
-        residual, size, last = 0.0, 0.0, first
-        while last < b and max(stack.places[GROUP, last], 0) == g:
-            k, kink = last, numbers[KINK, last]
-            right = grad[k] + (kink if beta[k] >= 0.0 else -kink)
-            left = grad[k] + (kink if beta[k] > 0.0 else -kink)
-            lower, upper = numbers[LOWER, k], numbers[UPPER, k]
-            if np.isnan(right):
-                lowest, highest = -np.inf, np.inf
-            if beta[k] < upper:
-                lowest = min(lowest, right)
-            if beta[k] > lower:
-                highest = max(highest, left)
-            if is_free(beta[k], kink, lower, upper):
-                mean += right
-                n_free += 1
-            n_outside += not lower <= beta[k] <= upper
-            residual += beta[k] - numbers[START, k]
-            size += max(abs(beta[k]), abs(numbers[START, k]))
-            objective += 0.5 * beta[k] * (grad[k] + numbers[LINEAR, k])
-            objective += kink * abs(beta[k])
-            last += 1
-        # The level: that of the free variables, or the middle of what the others leave.
-        level = 0.0
-        if stack.n_groups > 0:
-            low = lowest if np.isfinite(lowest) else highest
-            high = highest if np.isfinite(highest) else low
-            if n_free > 0:
-                level = mean / n_free
-            elif np.isfinite(high):
-                level = 0.5 * (low + high)
-            worst = max(worst, highest - lowest)
-            if abs(residual) > SUM_ROUNDING * size:
-                worst = np.inf
-            out.evidence[LEVEL + g, number] = level
-            total += abs(level * residual)
-        else:
-            worst = max(highest, -lowest, 0.0)
-        for k in range(first, last):
-            slope, kink = grad[k] - level, numbers[KINK, k]
-            up = least_cost(slope + kink, numbers[UPPER, k], tol)
-            down = least_cost(kink - slope, -numbers[LOWER, k], tol)
-            total += slope * beta[k] + kink * abs(beta[k]) - min(up, down)
-        first = last
-    out.evidence[VIOLATION, number] = np.inf if n_outside > 0 else worst
-    out.evidence[OBJECTIVE, number], out.evidence[GAP, number] = (
-        objective,
-        max(total, 0.0),
+    """Violation, objective, gap and levels; `of_group` as in `problems.dual`."""
+    numbers, group = stack.numbers, stack.places[GROUP, a:b]
+    beta, grad = out.points[BETA, a:b], out.points[GRAD, a:b]
+    kink, start = numbers[KINK, a:b], numbers[START, a:b]
+    lower, upper = numbers[LOWER, a:b], numbers[UPPER, a:b]
+    violation, objective = measure_point(
+        numbers[LINEAR, a:b],
+        kink,
+        lower,
+        upper,
+        start,
+        group,
+        beta,
+        grad,
+        stack.n_groups,
+        of_group,
     )
+    out.evidence[VIOLATION, number], out.evidence[OBJECTIVE, number] = (
+        violation,
+        objective,
+    )
+    out.evidence[GAP, number] = gap_at(
+        kink, lower, upper, start, group, beta, grad, stack.n_groups, tol, of_group
+    )
+    for g in range(stack.n_groups):
+        out.evidence[LEVEL + g, number] = of_group[GROUP_LEVEL, g]

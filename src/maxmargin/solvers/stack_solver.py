@@ -6,6 +6,7 @@ does what it leaves, or the last digits where these are wanted (Scheinberg, JMLR
 problem of few variables.
 """
 
+from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
@@ -19,6 +20,7 @@ from maxmargin.kernels.source import RowSource
 from maxmargin.solvers.active_set import (
     ActiveSetLimits,
     solve_active_set,
+    violation_of,
 )
 from maxmargin.solvers.coordinates import coordinate_epoch
 from maxmargin.solvers.free_inverse import (
@@ -31,7 +33,6 @@ from maxmargin.solvers.free_inverse import (
 from maxmargin.solvers.pair_selection import add_row
 from maxmargin.solvers.pairs import (
     CONVERGED,
-    OUT_OF_MOVES,
     compute_missing,
     obtain_row,
     pair_epoch,
@@ -40,35 +41,39 @@ from maxmargin.solvers.result import Options, PairRule
 from maxmargin.solvers.stack import (
     BETA,
     DIAGONAL,
+    GIVEN_UP,
     GRAD,
     GROUP,
-    IS_MET,
     KINK,
     LEVEL,
     LINEAR,
     LOWER,
     N_COMPUTED,
     N_MOVES,
-    PLACE,
     ROW,
+    SOLVED,
     START,
+    STATE,
+    TO_DO,
     UPPER,
     VIOLATION,
+    Room,
     Stack,
     StackSolution,
     certify,
+    make_room,
+    open_problem,
 )
-from maxmargin.solvers.work import Work, curvature_floor, set_masks
+from maxmargin.solvers.work import Work, set_masks
 from maxmargin.solvers.working_set import SINGLY
 from maxmargin.typing import (
-    FloatMatrix,
     FloatVector,
-    IntMatrix,
-    IntVector,
 )
 
-LANES = 32  # variables in an iteration of a vectorised loop: the rest goes one by one
 ROUNDINGS = 1e-15  # relative: of a sum of products in float64
+# Of `evidence`, after the levels: the violation to reach, the least that it can be, and
+# how often the margin of nu-SVC was negligible beside it.
+GOAL, EXACT, N_NEGLIGIBLE = range(LEVEL + MAX_GROUPS, LEVEL + MAX_GROUPS + 3)
 CHUNKS = 8  # of a stack: what threads share, whatever their number is
 
 
@@ -84,6 +89,8 @@ class Goals(NamedTuple):
     exact_tol: float
     margin_share: float
     refinement: float
+    negligible_margin: float
+    meaningful_violation: float
     moves_before_active_set: int
     min_moves: int
     max_moves: int
@@ -106,12 +113,14 @@ def solve_stack(
     out = StackSolution(
         points=np.empty((2, stack.numbers.shape[1])),
         counts=np.zeros((3, n_problems), dtype=np.intp),
-        evidence=np.zeros((LEVEL + MAX_GROUPS, n_problems)),
+        evidence=np.zeros((N_NEGLIGIBLE + 1, n_problems)),
     )
     out.points[BETA] = stack.numbers[START]
     if slopes is not None:
         out.points[GRAD] = slopes
-    has_margin = stack.n_groups > 1 and not stack.numbers[LINEAR].any()
+    has_slope = stack.numbers[LINEAR].any()
+    has_margin = stack.n_groups > 1 and not has_slope
+    is_one_class = stack.n_groups == 1 and not has_slope
     goals = Goals(
         tol=options.tol,
         is_second_order=options.working_set is PairRule.SECOND_ORDER,
@@ -119,9 +128,11 @@ def solve_stack(
         has_margin=has_margin,
         has_slopes=slopes is not None,
         inner_tol=tuning.inner_tol,
-        exact_tol=tuning.exact_tol,
+        exact_tol=tuning.exact_tol_one_class if is_one_class else tuning.exact_tol,
         margin_share=tuning.margin_share,
         refinement=tuning.refinement,
+        negligible_margin=tuning.negligible_margin,
+        meaningful_violation=tuning.meaningful_violation,
         moves_before_active_set=tuning.moves_before_active_set,
         min_moves=tuning.min_moves_before_active_set,
         max_moves=tuning.max_moves,
@@ -143,39 +154,6 @@ def _chunks(stack: Stack) -> list[tuple[int, int]]:
     return [(int(a), int(b)) for a, b in pairwise(edges)]
 
 
-class Room(NamedTuple):
-    """Arrays for the largest of some problems; each takes a part of them."""
-
-    rows: FloatVector  # of K
-    state: FloatMatrix  # the eight vectors of a Work
-    row: IntVector
-    start: IntVector
-    gained: FloatVector
-    slots: IntMatrix  # owner, slot and last use of a RowCache
-    clocks: IntMatrix  # and its three numbers
-    weight: FloatVector  # of each row of K
-    everything: IntVector  # 0, 1, 2, ...
-
-
-def make_room(stack: Stack, first: int, last: int) -> Room:
-    """Room for these problems."""
-    sizes = np.diff(stack.end, prepend=0)[first:last].tolist()
-    n_rows = stack.n_rows[first:last].tolist()
-    pairs = zip(sizes, n_rows, strict=True)
-    n, m = padded(max(sizes)), max(n_rows)
-    return Room(
-        rows=np.empty(max(padded(size) * count for size, count in pairs)),
-        state=np.empty((8, n)),
-        row=np.empty(n, dtype=np.intp),
-        start=np.empty(max(stack.n_groups, 1) + 1, dtype=np.intp),
-        gained=np.empty(1),
-        slots=np.empty((3, m), dtype=np.intp),
-        clocks=np.empty((3, 1), dtype=np.intp),
-        weight=np.empty(m),
-        everything=np.arange(n),
-    )
-
-
 def _solve_part(
     stack: Stack,
     source: RowSource,
@@ -184,119 +162,63 @@ def _solve_part(
     first: int,
     last: int,
 ) -> None:
-    """Problems first to last, a slice of time a call.
+    """Problems first to last: few moves of SMO, the active-set method, many moves.
 
-    The active-set method is for those that a few moves of SMO do not solve, and is not
-    even compiled for others.
+    The second is for those that the first does not solve, and is not even compiled for
+    others; the third for those on which it fails.
     """
     room = make_room(stack, first, last)
     singly = SINGLY if stack.n_groups == 0 else None
-    for free in (None, make_free_set(len(room.row))):
-        number = first
-        while number < last:
-            raise_if_stopped()
-            number = _solve_some(
-                stack, source, singly, free, goals, room, number, last, out
-            )
-        if out.counts[IS_MET, first:last].all():
-            break
+    of_smo = stack, source, singly, goals
+    _run(partial(_make_moves, *of_smo, False, room), first, last, out)
+    if (out.counts[STATE, first:last] == TO_DO).any():
+        free = make_free_set(len(room.row))
+        _run(partial(_take_steps, stack, source, free, goals, room), first, last, out)
+        _run(partial(_make_moves, *of_smo, True, room), first, last, out)
 
 
-def padded(n: int) -> int:
-    """The next multiple of LANES."""
-    return -(-n // LANES) * LANES
+def _run(
+    phase: Callable[[int, int, StackSolution], int],
+    first: int,
+    last: int,
+    out: StackSolution,
+) -> None:
+    """Call after call, until all problems have been looked at."""
+    while first < last:
+        raise_if_stopped()
+        first = phase(first, last, out)
 
 
 @jit
-def _solve_some(
+def _make_moves(
     stack: Stack,
     source: RowSource,
     singly: int | None,
-    free: FreeSet | None,
     goals: Goals,
+    is_last: bool,
     room: Room,
     first: int,
     last: int,
     out: StackSolution,
 ) -> int:
-    """Solve problems in their order until enough has been done for one call.
+    """SMO on problems that are to be done, until that is enough for one call.
 
-    Without a `FreeSet`, by some moves of SMO; with one, those that are left.
+    Few moves, or at `is_last` many. Returns the number of the next problem.
     """
-    done, numbers, places = 0, stack.numbers, stack.places
+    done = 0
     while first < last and done < goals.work_per_call:
-        a, b = stack.end[first - 1] if first > 0 else 0, stack.end[first]
-        n, m = b - a, stack.n_rows[first]
-        if out.counts[IS_MET, first] == 1:
+        if out.counts[STATE, first] != TO_DO:
             first += 1
             continue
-        width = -(-n // LANES) * LANES
-
-        # The variables, and room for rows of K. Variables that are fixed at zero fill
-        # up the last group, for the sake of vectorised loops.
-        floor = curvature_floor(numbers[DIAGONAL, a:b])
-        work = Work(
-            room.state[0, :width],
-            room.state[1, :width],
-            room.state[2, :width],
-            room.state[3, :width],
-            room.state[4, :width],
-            room.state[5, :width],
-            room.state[6, :width],
-            room.state[7, :width],
-            room.row[:width],
-            room.start,
-            room.gained,
-            floor,
-        )
-        cache = RowCache(
-            room.rows[: m * width].reshape(m, width),
-            room.rows[: m * width],
-            room.slots[0, :m],
-            room.slots[1, :m],
-            room.slots[2, :m],
-            room.clocks[0],
-            room.clocks[1],
-            room.clocks[2],
-        )
-        place = source.place
-        if len(place) > 0:
-            place = places[PLACE, a:b]
-        own = RowSource(
-            source.kind,
-            source.gamma,
-            source.coef0,
-            source.degree,
-            source.columns,
-            source.norms,
-            place,
-        )
-        _begin(numbers, places, out.points, a, n, work, cache)
-        linear = numbers[LINEAR, a:b]
-        if goals.has_slopes:
-            for k in range(n):
-                work.grad[k] = out.points[GRAD, a + k]
-        else:
-            for k in range(n):
-                if work.beta[k] != 0.0 and cache.slot[work.row[k]] == NOBODY:
-                    compute_missing(cache, own, work.row[k], k)
-            _sum_gradient(linear, work, cache, room.weight)
-
-        goal, exact = goals.inner_tol * goals.tol, 1.0
-        for k in range(n):
-            exact = max(exact, abs(work.grad[k]))
-        exact *= goals.exact_tol
-        if goals.is_exact:
-            goal = min(exact, goal)
-        made, turn, is_met = out.counts[N_MOVES, first], 0, False
+        work, cache, own = open_problem(stack, source, room, first)
+        n = _begin(stack, out, first, work, cache, own, goals, room.weight)
+        _set_goal(out, first, work, goals)
+        goal = out.evidence[GOAL, first]
         most = max(goals.moves_before_active_set * n, goals.min_moves)
-        if free is not None:  # these have been made
-            most = 0
+        if is_last:
+            most = goals.max_moves * n
+        made, is_there = 0, False
         while True:
-            if goals.is_exact or goals.has_margin:
-                exact = max(exact, _rounding(work))
-                goal = max(goal, exact)
-            # SMO: few moves at first, and many once the active-set method has failed.
             if singly is not None:
                 why, more, _, _ = coordinate_epoch(
                     work, cache, own, goal, most, goals.is_second_order
@@ -305,58 +227,65 @@ def _solve_some(
                 why, more, _, _ = pair_epoch(
                     work, cache, own, goal, most, goals.is_second_order
                 )
-            made, is_met = made + more, why == CONVERGED
-            if why == OUT_OF_MOVES and turn == 0:
-                turn, most = 1, goals.max_moves * n
-                if free is not None:
-                    before = _objective(linear, work)
-                    _store(work, out.points, a, n)
-                    clear_free_set(free, width)
-                    steps, _ = solve_active_set(
-                        work,
-                        room.everything[:width],
-                        cache,
-                        KernelRows(cache, own, work.row, room.everything),
-                        free,
-                        ActiveSetLimits(goal, most, stack.n_groups),
-                    )
-                    made += steps
-                    # What rounding has left, of sums and slopes.
-                    _restore_sums(numbers[START, a:b], work, cache, own)
-                    if not goals.has_slopes:
-                        _sum_gradient(linear, work, cache, room.weight)
-                    if not _objective(linear, work) <= before:
-                        # Values of K too large for an inverse.
-                        for k in range(n):
-                            work.beta[k] = out.points[BETA, a + k]
-                            work.grad[k] = out.points[GRAD, a + k]
-                    set_masks(work, 0, width)
-                    continue
-            if not (goals.has_margin and is_met and goal > exact):
+            made, is_there = made + more, why == CONVERGED
+            if not (is_there and _is_too_coarse(out, first, work, goals)):
                 break
-            # Coefficients of nu-SVC are divided by the margin, and so is what is left
-            # of the violation: a small margin needs a finer tolerance.
-            share = goals.margin_share * _margin(work)
-            if goal <= share:
-                break
-            goal *= goals.refinement
-            if share > 0.0:
-                goal = min(goal, share)
-            goal = max(goal, exact)
-            turn, most = 0, max(goals.moves_before_active_set * n, goals.min_moves)
+            goal = out.evidence[GOAL, first]
+        out.counts[N_MOVES, first] += made
+        _conclude(stack, out, first, work, cache, goals, room, is_there)
+        if is_last and out.counts[STATE, first] == TO_DO:
+            out.counts[STATE, first] = GIVEN_UP
+        done += n * made
+        first += 1
+    return first
 
-        # The certificate is about slopes that are summed anew, unless few have moved.
-        if not goals.has_slopes:
-            _sum_gradient(linear, work, cache, room.weight)
-        _store(work, out.points, a, n)
-        certify(stack, out, first, a, b, goals.tol)
-        is_good_enough = is_met or not (goals.is_exact or goals.has_margin)
-        if is_good_enough and out.evidence[VIOLATION, first] <= goals.tol:
-            out.counts[IS_MET, first] = 1
-        out.counts[N_MOVES, first], out.counts[N_COMPUTED, first] = (
-            made,
-            cache.n_used[0],
-        )
+
+@jit
+def _take_steps(
+    stack: Stack,
+    source: RowSource,
+    free: FreeSet,
+    goals: Goals,
+    room: Room,
+    first: int,
+    last: int,
+    out: StackSolution,
+) -> int:
+    """The active-set method on problems that are to be done, as `_make_moves`."""
+    done = 0
+    while first < last and done < goals.work_per_call:
+        if out.counts[STATE, first] != TO_DO:
+            first += 1
+            continue
+        work, cache, own = open_problem(stack, source, room, first)
+        n = _begin(stack, out, first, work, cache, own, goals, room.weight)
+        _set_goal(out, first, work, goals)
+        goal, b = out.evidence[GOAL, first], stack.end[first]
+        linear = stack.numbers[LINEAR, b - n : b]
+        before, made, is_there = _objective(linear, work), 0, False
+        clear_free_set(free, len(work.beta))
+        while True:
+            steps, _ = solve_active_set(
+                work,
+                room.everything[: len(work.beta)],
+                cache,
+                KernelRows(cache, own, work.row, room.everything),
+                free,
+                ActiveSetLimits(goal, goals.max_moves * n, stack.n_groups),
+            )
+            made += steps
+            # What rounding has left, of sums and slopes.
+            _restore_sums(stack.numbers[START, b - n : b], work, cache, own)
+            if not goals.has_slopes:
+                _sum_gradient(linear, work, cache, room.weight)
+            set_masks(work, 0, len(work.beta))
+            is_there = violation_of(work, stack.n_groups) <= goal
+            if not (is_there and _is_too_coarse(out, first, work, goals)):
+                break
+            goal = out.evidence[GOAL, first]
+        out.counts[N_MOVES, first] += made
+        if _objective(linear, work) <= before:  # else K is too large for an inverse
+            _conclude(stack, out, first, work, cache, goals, room, is_there)
         done += n * made
         first += 1
     return first
@@ -364,16 +293,18 @@ def _solve_some(
 
 @jit
 def _begin(
-    numbers: FloatMatrix,
-    places: IntMatrix,
-    points: FloatMatrix,
-    a: int,
-    n: int,
+    stack: Stack,
+    out: StackSolution,
+    number: int,
     work: Work,
     cache: RowCache,
-) -> None:
-    """Variables a to a + n where they are, and no row of K."""
-    start = work.start
+    source: RowSource,
+    goals: Goals,
+    weight: FloatVector,
+) -> int:
+    """The variables where they are, with their slopes; returns how many there are."""
+    a, b = stack.end[number - 1] if number > 0 else 0, stack.end[number]
+    numbers, places, start, n = stack.numbers, stack.places, work.start, b - a
     for s in range(len(cache.owner)):
         cache.owner[s] = cache.slot[s] = NOBODY
         cache.last_use[s] = 0
@@ -385,19 +316,91 @@ def _begin(
         work.grad[k], work.diagonal[k], work.row[k] = 0.0, 1.0, 0
     for k in range(n):
         start[max(places[GROUP, a + k], 0) + 1] = k + 1
-        work.beta[k], work.kink[k] = points[BETA, a + k], numbers[KINK, a + k]
+        work.beta[k], work.kink[k] = out.points[BETA, a + k], numbers[KINK, a + k]
         work.lower[k], work.upper[k] = numbers[LOWER, a + k], numbers[UPPER, a + k]
         work.diagonal[k], work.row[k] = numbers[DIAGONAL, a + k], places[ROW, a + k]
     start[len(start) - 1] = len(work.beta)
     work.gained[0] = 0.0
     set_masks(work, 0, len(work.beta))
+    if goals.has_slopes:
+        for k in range(n):
+            work.grad[k] = out.points[GRAD, a + k]
+        return n
+    for k in range(n):
+        if work.beta[k] != 0.0 and cache.slot[work.row[k]] == NOBODY:
+            compute_missing(cache, source, work.row[k], k)
+    _sum_gradient(numbers[LINEAR, a:b], work, cache, weight)
+    return n
 
 
 @jit
-def _store(work: Work, points: FloatMatrix, a: int, n: int) -> None:
-    """Where the variables are, and their slopes."""
-    for k in range(n):
-        points[BETA, a + k], points[GRAD, a + k] = work.beta[k], work.grad[k]
+def _set_goal(out: StackSolution, number: int, work: Work, goals: Goals) -> None:
+    """The violation to reach: an exact answer ends at what rounding leaves."""
+    evidence = out.evidence
+    if evidence[GOAL, number] == 0.0:
+        exact = 1.0
+        for k in range(len(work.grad)):
+            exact = max(exact, abs(work.grad[k]))
+        goal, exact = goals.inner_tol * goals.tol, exact * goals.exact_tol
+        evidence[GOAL, number] = min(exact, goal) if goals.is_exact else goal
+        evidence[EXACT, number] = exact
+    if goals.is_exact or goals.has_margin:
+        exact = max(evidence[EXACT, number], _rounding(work))
+        evidence[EXACT, number] = exact
+        evidence[GOAL, number] = max(evidence[GOAL, number], exact)
+
+
+@jit
+def _is_too_coarse(out: StackSolution, number: int, work: Work, goals: Goals) -> bool:
+    """Whether the goal that was reached is too coarse for a margin; it is made finer.
+
+    Coefficients of nu-SVC are divided by the margin, and so is what is left of the
+    violation. A margin that is negligible beside it twice is none.
+    """
+    goal, exact = out.evidence[GOAL, number], out.evidence[EXACT, number]
+    if not goals.has_margin or goal <= exact:
+        return False
+    margin, size = _margin(work), _rounding(work) / ROUNDINGS
+    if goal <= goals.meaningful_violation * size:
+        is_negligible = margin <= goals.negligible_margin * goal
+        out.evidence[N_NEGLIGIBLE, number] += 1.0 if is_negligible else 0.0
+    share = goals.margin_share * margin
+    if goal <= share or out.evidence[N_NEGLIGIBLE, number] >= 2.0:
+        return False
+    goal *= goals.refinement
+    if share > 0.0:
+        goal = min(goal, share)
+    out.evidence[GOAL, number] = max(goal, exact)
+    return True
+
+
+@jit
+def _conclude(
+    stack: Stack,
+    out: StackSolution,
+    number: int,
+    work: Work,
+    cache: RowCache,
+    goals: Goals,
+    room: Room,
+    is_there: bool,
+) -> None:
+    """Certify where the variables are, and say whether the problem is solved.
+
+    The certificate is about slopes that are summed anew, unless few have moved.
+    """
+    a, b = stack.end[number - 1] if number > 0 else 0, stack.end[number]
+    if not goals.has_slopes:
+        _sum_gradient(stack.numbers[LINEAR, a:b], work, cache, room.weight)
+    for k in range(b - a):
+        out.points[BETA, a + k], out.points[GRAD, a + k] = work.beta[k], work.grad[k]
+    certify(stack, out, number, a, b, goals.tol, room.of_group)
+    is_good_enough = is_there or not (goals.is_exact or goals.has_margin)
+    if is_good_enough and out.evidence[VIOLATION, number] <= goals.tol:
+        out.counts[STATE, number] = SOLVED
+    out.counts[N_COMPUTED, number] = max(
+        out.counts[N_COMPUTED, number], cache.n_used[0]
+    )
 
 
 @jit

@@ -44,7 +44,7 @@ class Tuning(NamedTuple):
     max_samples: int = 1000
     # Members of a working set, relative to all variables: with more, all of K costs
     # less than the rows that are still to come and the certificate.
-    whole_share: float = 0.25
+    whole_share: float = 0.5
     # Samples of the largest K that is kept in float64. 64 MB; with more, it is read
     # from memory rather than from the last-level cache.
     max_kept_samples: int = 2896
@@ -61,14 +61,16 @@ class Tuning(NamedTuple):
     moves_of_rounds: int = 4
     # Features up to which compiled code computes a row when it is first needed; with
     # more, BLAS computes all of K in less time than the rows that are needed.
-    max_features_of_rows: int = 16
+    max_features_of_rows: int = 40
     # Samples below which an answer is exact to rounding: the last digits cost little,
     # and weights that are whole numbers give the answer of repeated samples.
     exact_below: int = 300
     # Violation of an exact answer, relative to the largest slope at the start; or what
-    # rounding leaves in slopes, if that is more. One-class samples on the boundary are
-    # told from outliers by as little.
-    exact_tol: float = 1e-13
+    # rounding leaves in slopes, if that is more.
+    exact_tol: float = 1e-10
+    # The same of one-class machines: samples on the boundary are told from outliers by
+    # the last digits.
+    exact_tol_one_class: float = 1e-13
     # Violation of other answers, relative to tol: the certificate sums anew.
     inner_tol: float = 0.7
     # Moves per variable before the active-set method is tried. What SMO solves with
@@ -83,6 +85,12 @@ class Tuning(NamedTuple):
     margin_share: float = 0.01
     # By how much tol is made finer at least, while the violation is larger than that.
     refinement: float = 0.1
+    # Margin of nu-SVC, relative to the violation: where it is as small as this twice,
+    # the optimal margin is zero, and no finer tolerance finds one.
+    negligible_margin: float = 0.05
+    # Violation, relative to the largest slope there could be: a larger one says nothing
+    # about a margin.
+    meaningful_violation: float = 0.01
     # Slopes changed by moves in one call of compiled code: about 50 ms.
     work_per_call: int = 50_000_000
 

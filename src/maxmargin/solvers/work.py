@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from maxmargin._jit import jit, jit_new
-from maxmargin.problems.dual import DualProblem, count_groups
+from maxmargin.problems.dual import DualProblem
 from maxmargin.typing import FloatVector, IntVector
 
 
@@ -31,7 +31,6 @@ class Work(NamedTuple):
     min_curvature: float
 
 
-@jit_new
 def gather_work(
     problem: DualProblem,
     active: IntVector,
@@ -40,20 +39,23 @@ def gather_work(
     diagonal: FloatVector,
 ) -> Work:
     """Copy what belongs to the active variables, masks computed afresh."""
-    n = len(active)
-    start = np.zeros(max(count_groups(problem.group), 1) + 1, dtype=np.intp)
-    work = empty_work(n, start, curvature_floor(diagonal))
-    for k in range(n):
-        i = active[k]
-        work.beta[k], work.grad[k] = beta[i], grad[i]
-        work.lower[k], work.upper[k] = problem.lower[i], problem.upper[i]
-        work.kink[k] = problem.kink[i]
-        work.row[k] = problem.row[i]
-        work.diagonal[k] = diagonal[problem.row[i]]
-        start[max(problem.group[i], 0) + 1] += 1
-    for g in range(1, len(start)):
-        start[g] += start[g - 1]
-    set_masks(work, 0, n)
+    n_groups, row = max(problem.n_groups, 1), problem.row[active]
+    n_before = np.searchsorted(problem.group[active], np.arange(1, n_groups))
+    work = Work(
+        beta=beta[active],
+        grad=grad[active],
+        rise=np.empty(len(active)),
+        fall=np.empty(len(active)),
+        lower=problem.lower[active],
+        upper=problem.upper[active],
+        kink=problem.kink[active],
+        diagonal=diagonal[row],
+        row=row,
+        start=np.concatenate(([0], n_before, [len(active)])),
+        gained=np.zeros(1),
+        min_curvature=curvature_floor(diagonal),
+    )
+    set_masks(work, 0, len(active))
     return work
 
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from maxmargin._jit import jit, jit_new
-from maxmargin.kernels.cache import RowCache, cache_in
+from maxmargin.kernels.cache import RowCache, hold_all
 from maxmargin.solvers.pair_selection import bounds
 from maxmargin.solvers.tuning import RoundSizes
 from maxmargin.solvers.work import Work, is_free
@@ -40,21 +40,18 @@ class WorkingSet(NamedTuple):
     square: RowCache  # K between members: row i is that of member i
 
 
-@jit_new
 def make_working_set(
     n: int, n_groups: int, square: KernelMatrix, sizes: RoundSizes
 ) -> WorkingSet:
     """No members yet; the square has room for all that may come."""
-    counts, age = np.zeros(3, dtype=np.intp), np.empty(n, dtype=np.intp)
-    counts[N_NEW] = min(max(int(sizes.new_share * n), sizes.min_new), sizes.max_first)
-    for k in range(n):
-        age[k] = OUTSIDE
+    counts = np.zeros(3, dtype=np.intp)
+    counts[N_NEW] = np.clip(int(sizes.new_share * n), sizes.min_new, sizes.max_first)
     return WorkingSet(
         members=np.zeros(n, dtype=np.intp),
         counts=counts,
-        age=age,
+        age=np.full(n, OUTSIDE),
         extremes=np.zeros((2, max(n_groups, 1))),
-        square=cache_in(square, True),
+        square=hold_all(square),
     )
 
 
