@@ -215,8 +215,8 @@ def _make_moves(
         _set_goal(out, first, work, goals)
         goal = out.evidence[GOAL, first]
         most = max(goals.moves_before_active_set * n, goals.min_moves)
-        if is_last:
-            most = goals.max_moves * n
+        if is_last and out.evidence[VIOLATION, first] > goals.tol:
+            most = goals.max_moves * n  # they bring few digits beyond tol
         made, is_there = 0, False
         while True:
             if singly is not None:
