@@ -11,10 +11,11 @@ computed again in float64, and rounds go on from there until they agree.
 """
 
 import time
+from functools import partial
 
 import numpy as np
 
-from maxmargin._threads import raise_if_stopped
+from maxmargin._threads import raise_if_stopped, run_all
 from maxmargin.kernels.arena import Arena, keeps_rows
 from maxmargin.kernels.cache import hold_all
 from maxmargin.kernels.gram import Gram
@@ -40,9 +41,11 @@ from maxmargin.solvers.working_set import (
     N_COMPUTED,
     N_NEW,
     SINGLY,
+    Evicted,
     N,
     admit,
     admit_all,
+    close_gaps,
     evict,
     make_working_set,
     measure,
@@ -59,6 +62,7 @@ MOST_IDLE = 8  # rounds and corrections without a move
 MOST_CHECKS = 4  # float64 corrections, after which float32 is not enough
 MOST_DRIFTS = 8  # of slopes that had to be computed again midway, likewise
 EXPONENTIAL = 20  # what it costs, in products
+SPAN = 128  # rows of the square that a task brings together
 CHEAP = 1e7  # products: a millisecond
 SAMPLED = 16  # support vectors that show whether float32 blurs the objective
 EXACT_SHARE = 0.5  # of the variables in doubt: then all of them are computed again
@@ -241,8 +245,10 @@ class Decomposition:
             n_new = int(working_set.counts[N_NEW])
             if self.n_members + n_new > self.max_members:
                 return False
-            if not evict(self.work, working_set, self.sizes, self.max_side):
+            left = evict(self.work, working_set, self.sizes, self.max_side)
+            if not left.has_room:
                 return False
+            self._close_gaps(left)
             first = self.n_members
             admit(self.work, working_set, self.singly)
             self._extend(first)
@@ -252,6 +258,15 @@ class Decomposition:
         self._optimise(own, violation)
         self._update_gradient(own)
         return True
+
+    def _close_gaps(self, left: Evicted) -> None:
+        """Rows and columns of members that have left are taken by the last ones."""
+        square, n = self.working_set.square.rows, len(left.source)
+        tasks = [
+            partial(close_gaps, square, left.source, left.gaps, k, min(k + SPAN, n))
+            for k in range(0, n, SPAN)
+        ]
+        run_all(tasks, self.arena.n_threads)
 
     def _members(self) -> Work:
         return part_of(self.work, self.working_set.members[: self.n_members])

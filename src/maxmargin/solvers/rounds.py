@@ -41,6 +41,7 @@ from maxmargin.solvers.working_set import (
     WorkingSet,
     admit,
     admit_free,
+    close_gaps,
     evict,
     measure,
     sort_members,
@@ -108,8 +109,11 @@ def rounds_until(
         violation = measure(work, working_set, singly)
         if violation <= limits.tol or made >= limits.max_moves:
             return made, violation, True
-        if not evict(work, working_set, sizes, max_members):
+        left = evict(work, working_set, sizes, max_members)
+        if not left.has_room:
             return made, violation, False
+        square = working_set.square.rows
+        close_gaps(square, left.source, left.gaps, 0, len(left.source))
         first = counts[N]
         if first == 0:
             admit_free(work, working_set)

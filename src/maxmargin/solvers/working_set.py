@@ -70,11 +70,22 @@ def measure(work: Work, working_set: WorkingSet, singly: int | None) -> float:
     return violation
 
 
+class Evicted(NamedTuple):
+    """What the square has to become: row and column k those of `source[k]`.
+
+    That is k except in gaps.
+    """
+
+    has_room: bool  # for new members; else nobody left
+    source: IntVector
+    gaps: IntVector
+
+
 @jit_new
 def evict(
     work: Work, working_set: WorkingSet, sizes: RoundSizes, max_members: int
-) -> bool:
-    """Members at rest leave, if they are many; False: there is no room for new ones.
+) -> Evicted:
+    """Members at rest leave, if they are many; `close_gaps` is left to the caller.
 
     A member is at rest that has been at a bound for some rounds and does not violate
     much. Where memory is short, every member at a bound leaves.
@@ -100,10 +111,11 @@ def evict(
         for k in range(n):
             is_kept[k] = age[members[k]] == 0
             n_kept += is_kept[k]
+    nothing = np.empty(0, dtype=np.intp)
     if n_kept > room:
-        return False
+        return Evicted(False, nothing, nothing)
     if n <= room and n - n_kept <= sizes.evicted_share * n:
-        return True
+        return Evicted(True, nothing, nothing)
     # The last of those kept take the places of those that leave.
     source, gaps = np.empty(n_kept, dtype=np.intp), np.empty(n_kept, dtype=np.intp)
     n_gaps, last = 0, n_kept
@@ -118,9 +130,8 @@ def evict(
             source[k], gaps[n_gaps] = last, k
             members[k] = members[last]
             n_gaps, last = n_gaps + 1, last + 1
-    close_gaps(working_set.square.rows, source, gaps[:n_gaps])
     counts[N] = n_kept
-    return True
+    return Evicted(True, source, gaps[:n_gaps])
 
 
 @jit
@@ -136,13 +147,15 @@ def _is_near(work: Work, working_set: WorkingSet, i: int) -> bool:
 
 
 @jit
-def close_gaps(values: KernelMatrix, source: IntVector, gaps: IntVector) -> None:
-    """Row and column k become those of `source[k]`, which is k except in gaps.
+def close_gaps(
+    values: KernelMatrix, source: IntVector, gaps: IntVector, first: int, last: int
+) -> None:
+    """Rows first to last of a square become what `Evicted` says.
 
-    What goes into gaps comes from beyond all these.
+    What goes into gaps comes from beyond all these, so that threads may share them.
     """
     n = len(source)
-    for i in range(n):
+    for i in range(first, last):
         row, target = values[source[i]], values[i]
         if source[i] != i:
             for j in range(n):
