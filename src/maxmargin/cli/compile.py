@@ -31,6 +31,7 @@ MACHINES = ("SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM")
 KERNELS = ("rbf", "linear", "poly", "sigmoid", "laplacian")
 SIZES = (3500, 1500, 400, 60)  # samples: one for each way to solve, the longest first
 SMALL = 400
+WIDE = 400  # columns: narrow sparse samples are written out
 N_CLASSES = 4
 LINEAR: tuple[tuple[str, dict[str, Any]], ...] = (
     ("LinearSVC", {}),
@@ -85,12 +86,14 @@ def all_kinds() -> Iterator[Kind]:
     """Those that take longest to compile come first."""
     for estimator in SEARCHES:
         yield Kind(estimator, {}, SMALL)
-        yield Kind(estimator, {}, SMALL, "sparse")
+        yield Kind(estimator, {}, SMALL, "wide")
     for estimator in MACHINES[:-1]:
         yield Kind(estimator, {"probability": True}, SMALL)
     for n, machine, kernel in product(SIZES, MACHINES, KERNELS):
         yield Kind(machine, {"kernel": kernel}, n)
-        yield Kind(machine, {"kernel": kernel}, n, "sparse")
+        yield Kind(machine, {"kernel": kernel}, n, "wide")
+    for machine in MACHINES:
+        yield Kind(machine, {}, SMALL, "sparse")
     for n, machine in product(SIZES[-2:], MACHINES):
         yield Kind(machine, {"kernel": "precomputed"}, n, "matrix")
     for solver, machine in product(("smo", "grow"), MACHINES):
@@ -112,8 +115,10 @@ def fit(kind: Kind) -> None:
     y = values
     if "SVC" in kind.estimator or kind.estimator == "LogisticRegression":
         y = np.argsort(np.argsort(values)) * N_CLASSES // kind.n
-    if kind.layout == "sparse":
+    if kind.layout in ("sparse", "wide"):
         X = sp.csr_matrix(X * (rng.random(X.shape) < 0.5))
+    if kind.layout == "wide":
+        X.resize(kind.n, WIDE)
     if kind.layout == "matrix":
         X = X @ X.T
     nu = {"nu": 0.2} if kind.estimator in ("NuSVC", "NuSVR", "OneClassSVM") else {}
