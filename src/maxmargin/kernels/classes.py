@@ -24,7 +24,7 @@ from maxmargin.kernels.gram import (
     sum_blocks,
     whole_matrix,
 )
-from maxmargin.kernels.held import copy_of, part_of_kernel
+from maxmargin.kernels.held import HeldGram
 from maxmargin.kernels.once import Once
 from maxmargin.kernels.pair_panels import ClassPanels, PairPanels, join_rows
 from maxmargin.kernels.panel_rows import WIDEST, pack_rows
@@ -106,8 +106,9 @@ class PairsInMemory(PairGrams):
     def of(self, i: int, j: int) -> Gram:
         index = np.concatenate((self.place[i], self.place[j]))
         shift = None if self.shift is None else self.shift[index]
-        own = copy_of(part_of_kernel(self.K, index))
-        return MatrixGram(own, self.bound, shift)
+        own = HeldGram(self.K, self.bound, index)
+        own.shift = shift
+        return own
 
 
 def computed_once(gram: Gram, counts: Sequence[int], n_bytes: int) -> Gram:

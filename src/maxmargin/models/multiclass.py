@@ -72,7 +72,8 @@ def share_between_pairs(
     members = [np.flatnonzero(labels.code == c) for c in range(labels.n_classes)]
     n_at_once = min(len(labels.pairs()), count_cores())
     total, counts = n_at_once * options.cache_bytes, sorted(map(len, members))
-    if _is_shared(gram, counts, options.tuning, MOST_SHARED * total):
+    n_shared = MOST_SHARED * total
+    if can_solve(options) and _is_shared(gram, counts, options.tuning, n_shared):
         return PairsInMemory(gram, members), options
     gram = computed_once(gram, counts, int(MOST_SHARED * total))
     largest = min(sum(counts[-2:]), MOST_WHOLE)
@@ -129,7 +130,7 @@ def fit_pairs(
     if grams.gram.n < WORTH_THREADS:
         n_threads = 1
     options = fit.options
-    if isinstance(grams, PairsInMemory) and can_solve(options):
+    if isinstance(grams, PairsInMemory):
         fitted = fit_stack(
             grams, labels, fit.weight, fit.stated, options, n_threads, start
         )
