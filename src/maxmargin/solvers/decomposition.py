@@ -26,7 +26,7 @@ from maxmargin.problems.dual import (
     DualProblem,
     dual_objective,
     is_feasible,
-    kkt_violation,
+    measured,
 )
 from maxmargin.solvers.coordinates import epoch_of
 from maxmargin.solvers.free_set import Leaps
@@ -369,10 +369,10 @@ class Decomposition:
         exact = self.gram.sums(terms, weight[terms], rows)
         error, image[rows] = exact - image[rows], exact
         work.grad[:] = image[problem.row] + problem.linear
-        objective = dual_objective(problem, work.beta, work.grad)
-        if is_blurred(objective, weight, rows, error):
+        found = measured(problem, work.beta, work.grad)
+        if is_blurred(found.objective, weight, rows, error):
             return self._compute_all()
-        return kkt_violation(problem, work.beta, work.grad)
+        return found.violation
 
     def _may_be_extreme(self) -> BoolVector:
         """Variables whose true slopes may be extreme in their group."""
