@@ -225,6 +225,7 @@ def test_numba_never_has_threads_of_its_own(path: Path) -> None:
 # features that Numba compiles for
 TALK_TO_THE_COMPILER = (
     "_jit.py",
+    "_callees.py",
     "_processor.py",
     "_blas.py",
     "lanes.py",

@@ -38,6 +38,46 @@ def test_damaged_cache_is_only_a_missing_one(tiny):
     assert tiny.run()[:2] == (20.0, 1)
 
 
+COUNTED = """
+from tiny.callee import twice
+from tiny.caller import scaled
+value = scaled(1.0)
+assert all(each.entry_point is not None for each in scaled.overloads.values())
+(own,) = twice.overloads.values()
+assert not own.codegen._engine.is_symbol_defined(own.fndesc.llvm_func_name)
+assert twice(4.0) == 8.0, "Python may call it all the same"
+(own,) = twice.overloads.values()
+assert own.codegen._engine.is_symbol_defined(own.fndesc.llvm_func_name)
+"""
+
+
+def test_what_only_compiled_code_calls_has_no_machine_code_of_its_own(tiny):
+    assert tiny.run(COUNTED)[0] == 20.0
+    for path in tiny.home.rglob("caller.scaled*"):
+        path.unlink()
+
+    assert tiny.run(COUNTED)[:2] == (20.0, 0), "callees are loaded"
+
+
+def test_an_error_of_a_callee_comes_through_its_caller(tiny):
+    tiny.edit(
+        "callee.py",
+        "    return",
+        "    if x < 0.0:\n        raise ValueError('below')\n    return",
+    )
+    caught = """
+from tiny.caller import scaled
+try:
+    scaled(-1.0)
+except ValueError as error:
+    assert error.args == ("below",)
+else:
+    raise AssertionError
+"""
+    assert tiny.run(caught)[:2] == (20.0, 0)
+    assert tiny.run(caught)[:2] == (20.0, 1)
+
+
 def test_machine_code_of_another_signature_is_not_run(tiny):
     tiny.run("from tiny.caller import scaled\nscaled(1)\n")
     integer, real = sorted(tiny.home.rglob("caller.scaled*.nbc"))

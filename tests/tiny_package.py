@@ -35,7 +35,14 @@ value = scaled(1.0)
 hits = getattr(scaled, "stats", None) and sum(scaled.stats.cache_hits.values())
 print(json.dumps([value, hits, str(_jit.cache_folder())]))
 """
-COPIED = ("_jit.py", "_clock.py", "_compiling.py", "_interrupts.py", "_processor.py")
+COPIED = (
+    "_jit.py",
+    "_callees.py",
+    "_clock.py",
+    "_compiling.py",
+    "_interrupts.py",
+    "_processor.py",
+)
 NOWHERE = "/dev/null/nowhere"  # under a file, where not even root can write
 
 

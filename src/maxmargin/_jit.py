@@ -12,7 +12,6 @@ import shutil
 import stat
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -31,14 +30,18 @@ from maxmargin._interrupts import raise_if_noted
 from maxmargin._processor import LEVEL, numba_settings
 
 try:
-    from numba.core import sigutils
     from numba.core.caching import (
         CompileResultCacheImpl,
         FunctionCache,
         IndexDataCacheFile,
         UserWideCacheLocator,
     )
-    from numba.core.compiler_lock import global_compiler_lock
+
+    from maxmargin._callees import (
+        CalleeCompiler,
+        callee_rebuilt,
+        compile_as_asked,
+    )
 except ImportError:  # they are private to Numba, and may be renamed one day
     HAS_CACHE_CLASSES = False
 else:
@@ -118,7 +121,7 @@ def _with_cache(function: Function, options: dict[str, Any]) -> Function:
         return numba.njit(**options)(function)
     try:
         if HAS_CACHE_CLASSES:
-            compiled = numba.njit(**options)(function)
+            compiled = numba.njit(pipeline_class=CalleeCompiler, **options)(function)
             compiled._cache = _KeyedCache(function)
             return compiled
         with _numba_cache_in(cache_folder()):
@@ -133,63 +136,19 @@ def _set_apart(compiled: Any) -> Any:
     Numba calls `_compile_for_args` whenever Python calls with arguments of new types;
     machine code is looked for on disk, and otherwise made, inside.
     """
-    compile_for = compiled._compile_for_args
     if HAS_CACHE_CLASSES:
-        _leave_wrappers_out(compiled)
+        has_wrapper: dict[Any, bool] = {}  # by types of arguments
+        if isinstance(compiled._cache, _KeyedCache):
+            compiled._cache.has_wrapper = has_wrapper
+        compile_as_asked(compiled, has_wrapper)
+    compile_for = compiled._compile_for_args
 
     def compile_apart(*arguments: Any, **named: Any) -> Any:
         with compiling():
-            _asked.by_python = True
-            try:
-                return compile_for(*arguments, **named)
-            finally:
-                _asked.by_python = False
+            return compile_for(*arguments, **named)
 
     compiled._compile_for_args = compile_apart
     return compiled
-
-
-class _Asked(threading.local):
-    by_python = False  # whoever asks for a function now is Python, not its caller
-
-
-_asked = _Asked()
-
-
-def _leave_wrappers_out(compiled: Any) -> None:
-    """Compile what only compiled code calls without the wrapper that Python needs.
-
-    Wrappers take a quarter of all compilation. A function that Python calls later, with
-    the same types, is compiled again, with one.
-    """
-    compile_types, compiler = compiled.compile, compiled._compiler
-    has_wrapper: dict[Any, bool] = {}  # by types of arguments
-    if isinstance(compiled._cache, _KeyedCache):
-        compiled._cache.has_wrapper = has_wrapper
-
-    def compile_as_asked(sig: Any) -> Any:
-        is_wanted, _asked.by_python = _asked.by_python, False
-        with global_compiler_lock:
-            types = tuple(sigutils.normalize_signature(sig)[0])
-            if is_wanted and not has_wrapper.get(types, True):
-                del compiled.overloads[types]
-            if types not in compiled.overloads:
-                has_wrapper[types] = compiler.has_wrapper = is_wanted
-            return compile_types(sig)
-
-    def customize_flags(flags: Any) -> Any:
-        flags.no_cfunc_wrapper = True
-        flags.no_cpython_wrapper = not compiler.has_wrapper
-        return flags
-
-    def add_overload(result: Any) -> None:
-        types = tuple(result.signature.args)
-        if has_wrapper[types]:
-            compiled._insert([t._code for t in types], result.entry_point, False)
-        compiled.overloads[types] = result
-
-    compiled.compile, compiled.add_overload = compile_as_asked, add_overload
-    compiler._customize_flags = customize_flags
 
 
 # Where the machine code is kept.
@@ -303,6 +262,10 @@ if HAS_CACHE_CLASSES:
         def reduce(self, data: Any) -> Any:
             """Leave out what only `inspect_types` needs: a sixth of the file."""
             return super().reduce(data._replace(type_annotation=""))
+
+        def rebuild(self, target_context: Any, payload: Any) -> Any:
+            found = callee_rebuilt(target_context, payload)
+            return found or super().rebuild(target_context, payload)
 
     class _KeyedCache(FunctionCache):
         """Numba's cache in our folders, where a damaged file is only a missing one."""
