@@ -14,6 +14,7 @@ from maxmargin.problems.dual import dual_objective, is_interior, kkt_violation
 from maxmargin.solvers import Options, Status
 from maxmargin.solvers.active_set import (
     ActiveSetLimits,
+    moves_before,
     solve_active_set,
 )
 from maxmargin.solvers.free_inverse import (
@@ -62,6 +63,24 @@ def problem_of(target: np.ndarray, C: float, kind: str) -> DualProblem:
     if kind == "tube":
         return epsilon_svr(target, box, 0.1)
     return c_svc(np.sign(target), box, has_intercept=kind == "classes")
+
+
+def test_an_inverse_of_many_variables_is_left_until_moves_cost_as_much() -> None:
+    n = 200
+    X, target = samples(n, seed=2)
+    K, members = np.eye(n) + 1e-3 * kernel_between(X), np.arange(n)
+    problem = c_svc(np.sign(target), np.full(n, 10.0), has_intercept=False)
+    beta = 0.5 * np.sign(target)  # all of them are free
+    grad = K @ beta + problem.linear
+    work = gather_work(problem, members, beta, grad, K.diagonal().copy())
+    free = make_free_set(n)
+
+    before = moves_before(free, work, members)
+    _, is_there = solve_all(work, K, free, 0)
+
+    assert before > 10 * n
+    assert is_there
+    assert moves_before(free, work, members) == 0, "the inverse is there now"
 
 
 def test_two_groups_keep_both_sums() -> None:

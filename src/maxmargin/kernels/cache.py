@@ -81,13 +81,19 @@ def _with_slots(
 
 
 def hold_all(K: KernelMatrix) -> RowCache:
-    """A cache that holds every row from the start: slot s is row s."""
-    n_rows, n_columns = K.shape
-    cache = _with_slots(K.reshape(-1), n_rows, n_columns, n_rows)
-    cache.owner[:] = cache.slot[:] = np.arange(n_rows)
-    cache.last_use[:] = 0
-    cache.n_used[0] = n_rows
-    return cache
+    """A cache that holds every row from the start: slot s is row s, for good."""
+    n_rows = len(K)
+    order = np.arange(n_rows)
+    return RowCache(
+        rows=K,
+        flat=K.reshape(-1),
+        owner=order,
+        slot=order,
+        last_use=np.zeros(n_rows, dtype=np.intp),
+        clock=np.zeros(1, dtype=np.intp),
+        n_used=np.array([n_rows]),
+        n_misses=np.zeros(1, dtype=np.intp),
+    )
 
 
 def keep_columns(cache: RowCache, keep: IntVector) -> RowCache:

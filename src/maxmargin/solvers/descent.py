@@ -204,7 +204,7 @@ class _Descent:
         grad = point.grad.copy()
         grad[active] = work.grad
         objective = point.objective - float(work.gained[0])
-        self.point = Point(self._beta(), grad, point.violation, objective)
+        self.point = point._replace(beta=self._beta(), grad=grad, objective=objective)
         self.active = active[keep]
         self.rows.keep(keep)
         self.work = self._gather()

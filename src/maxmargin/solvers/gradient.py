@@ -17,8 +17,6 @@ from maxmargin.kernels.gram import Gram
 from maxmargin.problems.dual import (
     DualProblem,
     dual_gap,
-    dual_objective,
-    group_levels,
     measured,
     restored,
 )
@@ -38,6 +36,7 @@ class Point(NamedTuple):
     grad: FloatVector
     violation: float
     objective: float
+    levels: FloatVector  # the multiplier of each equality
 
 
 class Reached(NamedTuple):
@@ -51,15 +50,15 @@ class Reached(NamedTuple):
     cache_misses: int
 
     def point(self, problem: DualProblem) -> Point:
-        """The same with its objective."""
-        objective = dual_objective(problem, self.beta, self.grad)
-        return Point(self.beta, self.grad, self.violation, objective)
+        """The same with its objective and levels."""
+        point = make_point(problem, self.beta, self.grad)
+        return point._replace(violation=self.violation)
 
 
 def make_point(problem: DualProblem, beta: FloatVector, grad: FloatVector) -> Point:
     """A point with its evidence."""
     found = measured(problem, beta, grad)
-    return Point(beta, grad, found.violation, found.objective)
+    return Point(beta, grad, found.violation, found.objective, found.levels)
 
 
 def solution_at(
@@ -71,15 +70,14 @@ def solution_at(
     cache: tuple[int, int] = (0, 0),
 ) -> Solution:
     """What a solver returns of the point where it ended; `cache`: hits and misses."""
-    levels = group_levels(problem, point.beta, point.grad)
     return Solution(
         beta=point.beta,
-        level=levels,
+        level=point.levels,
         status=status,
         n_iter=n_iter,
         violation=point.violation,
         objective=point.objective,
-        gap=dual_gap(problem, point.beta, point.grad, levels, tol),
+        gap=dual_gap(problem, point.beta, point.grad, point.levels, tol),
         cache_hits=cache[0],
         cache_misses=cache[1],
         grad=point.grad,

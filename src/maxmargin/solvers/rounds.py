@@ -26,12 +26,17 @@ from maxmargin.kernels.panels import (
 from maxmargin.kernels.turning import copy_turned
 from maxmargin.solvers.active_set import (
     ActiveSetLimits,
-    is_new,
-    is_worth_trying,
+    has_failed,
+    moves_before,
     solve_active_set,
 )
 from maxmargin.solvers.coordinates import coordinate_epoch
-from maxmargin.solvers.free_inverse import FreeSet, KernelRows, make_free_set
+from maxmargin.solvers.free_inverse import (
+    N_CALLS,
+    FreeSet,
+    KernelRows,
+    make_free_set,
+)
 from maxmargin.solvers.pairs import OUT_OF_MOVES, pair_epoch
 from maxmargin.solvers.tuning import RoundSizes
 from maxmargin.solvers.work import Work, part_of
@@ -146,28 +151,30 @@ def _optimise(
     """Optimise the members until `level`: by SMO, or by the active-set method.
 
     That method needs K in float64. It pays where moves are many: after one a member,
-    and from the next round on at once.
+    and as many as cost what its inverse does.
     """
-    first, n = most, working_set.counts[N]
-    if memory is not None and is_worth_trying(memory.free):
-        first = min(most, n if is_new(memory.free) else 0)
-    why, made = _epoch(own, working_set, singly, level, first, is_second_order)
-    if why != OUT_OF_MOVES or first == most:
-        return made
-    if memory is not None:
-        limits = ActiveSetLimits(level, most - made, 1 if singly is None else 0)
-        steps, is_there = solve_active_set(
-            own,
-            working_set.members[:n],
-            working_set.square,
-            memory.rows,
-            memory.free,
-            limits,
-        )
-        made += steps
-        if not is_there and made < most:
-            left = most - made
-            made += _epoch(own, working_set, singly, level, left, is_second_order)[1]
+    members, made = working_set.members[: working_set.counts[N]], 0
+    if memory is not None and not has_failed(memory.free):
+        is_new = memory.free.counts[N_CALLS] == 0
+        first = max(len(members) * is_new, moves_before(memory.free, own, members))
+        while made < min(first, most):
+            left = min(first, most) - made
+            why, more = _epoch(own, working_set, singly, level, left, is_second_order)
+            made += more
+            if why != OUT_OF_MOVES:
+                return made
+            first = moves_before(memory.free, own, members)
+        if made < most:
+            limits = ActiveSetLimits(level, most - made, 1 if singly is None else 0)
+            steps, is_there = solve_active_set(
+                own, members, working_set.square, memory.rows, memory.free, limits
+            )
+            made += steps
+            if is_there:
+                return made
+    if made < most:
+        left = most - made
+        made += _epoch(own, working_set, singly, level, left, is_second_order)[1]
     return made
 
 

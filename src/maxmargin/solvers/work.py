@@ -40,7 +40,10 @@ def gather_work(
 ) -> Work:
     """Copy what belongs to the active variables, masks computed afresh."""
     n_groups, row = max(problem.n_groups, 1), problem.row[active]
-    n_before = np.searchsorted(problem.group[active], np.arange(1, n_groups))
+    ends = [len(active)]
+    if n_groups > 1:
+        n_before = np.searchsorted(problem.group[active], np.arange(1, n_groups))
+        ends = [*n_before.tolist(), len(active)]
     work = Work(
         beta=beta[active],
         grad=grad[active],
@@ -51,7 +54,7 @@ def gather_work(
         kink=problem.kink[active],
         diagonal=diagonal[row],
         row=row,
-        start=np.concatenate(([0], n_before, [len(active)])),
+        start=np.array([0, *ends]),
         gained=np.zeros(1),
         min_curvature=curvature_floor(diagonal),
     )

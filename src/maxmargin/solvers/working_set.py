@@ -45,7 +45,8 @@ def make_working_set(
 ) -> WorkingSet:
     """No members yet; the square has room for all that may come."""
     counts = np.zeros(3, dtype=np.intp)
-    counts[N_NEW] = np.clip(int(sizes.new_share * n), sizes.min_new, sizes.max_first)
+    n_new = max(int(sizes.new_share * n), sizes.min_new)
+    counts[N_NEW] = min(n_new, sizes.max_first)
     return WorkingSet(
         members=np.zeros(n, dtype=np.intp),
         counts=counts,
