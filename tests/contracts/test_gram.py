@@ -29,6 +29,7 @@ from maxmargin.kernels import (
 )
 from maxmargin.kernels import gram as gram_room
 from maxmargin.kernels.gram import call_kernel, gram_block, gram_of_function
+from maxmargin.kernels.held import HeldGram
 from maxmargin.kernels.source import compute_row, keep_samples
 
 Floats = npt.NDArray[np.float64]
@@ -96,6 +97,19 @@ def make(kind: str, X: Floats, kernel: str = "cubic") -> tuple[Gram, Floats]:
     if kind == "function":
         return RowsGram(twin, X, np.arange(len(X))), K
     return VectorGram(chosen, as_rows(X if kind == "vectors" else sp.csr_matrix(X))), K
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "held"])
+def test_all_columns_may_come_in_any_order(kind: str) -> None:
+    X = draw()
+    gram, K = make("matrix" if kind == "held" else kind, X)
+    gram = HeldGram(K) if kind == "held" else gram
+    everything, order = np.arange(N), np.random.default_rng(1).permutation(N)
+    order[order == 0], order[0] = order[0], 0  # the first is where it was
+    weight = np.linspace(-1.0, 1.0, N)
+
+    assert_close(gram_block(gram, order, order), K[np.ix_(order, order)])
+    assert_close(gram.sums(everything, weight, order), weight @ K[:, order])
 
 
 @pytest.mark.boundscheck

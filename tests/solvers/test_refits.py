@@ -16,7 +16,7 @@ from maxmargin.problems import DualProblem, epsilon_svr, one_class
 from maxmargin.problems.classification import c_svc
 from maxmargin.problems.dual import kkt_violation
 from maxmargin.solvers import Options, Status, refits, solve
-from maxmargin.solvers.free_set import Leaps
+from maxmargin.solvers.newton_steps import NewtonSteps
 from maxmargin.solvers.pace import Pace
 from maxmargin.solvers.refits import Ended, Refits
 from maxmargin.solvers.result import PairRule
@@ -107,24 +107,24 @@ def test_whoever_is_needed_joins(name: str, monkeypatch: pytest.MonkeyPatch) -> 
     assert np.abs(rows[refit.kept.place[movers]] - K[movers]).max() < 1e-6
 
 
-def test_many_moves_give_way_to_leaps(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_moves_give_way_to_newton_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(refits, "LOOK_EVERY", 1)
     gram, problems = draw(C=1e4)
-    leaps, leap = [], Leaps.leap
+    steps, take = [], NewtonSteps.take
 
     def counted(*given: Any) -> Floats:
-        leaps.append(leap(*given))
-        return leaps[-1]
+        steps.append(take(*given))
+        return steps[-1]
 
     refit = solved(problems["c_svc"], gram)
-    monkeypatch.setattr(Leaps, "leap", counted)
+    monkeypatch.setattr(NewtonSteps, "take", counted)
     problem = without(problems["c_svc"], EVERYBODY[::5])
 
     found = refit.solve(problem, Pace(Options(tol=1e-3), N))
 
     assert found.status is Status.CONVERGED
     assert violation(problem, gram, found.beta) < 2e-3
-    assert any(change.any() for change in leaps)
+    assert any(change.any() for change in steps)
 
 
 def test_limits_hold(monkeypatch: pytest.MonkeyPatch) -> None:

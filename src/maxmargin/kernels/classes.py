@@ -30,7 +30,13 @@ from maxmargin.kernels.pair_panels import ClassPanels, PairPanels, join_rows
 from maxmargin.kernels.panel_rows import WIDEST, pack_rows
 from maxmargin.kernels.single import is_mild
 from maxmargin.kernels.source import RowSource
-from maxmargin.kernels.tiles import fill_tiles, rectangle, sum_rows, symmetric
+from maxmargin.kernels.tiles import (
+    fill_tiles,
+    is_all,
+    rectangle,
+    sum_rows,
+    symmetric,
+)
 from maxmargin.typing import FloatMatrix, FloatVector, IntVector, KernelMatrix
 
 SINGLE, DOUBLE = 4, 8  # bytes of a value
@@ -258,7 +264,7 @@ class PairGram:
         return sum_rows(self.kernel, self.rows, here, weight, there, self.n_threads)
 
     def _others(self, columns: IntVector) -> Rows:
-        everything = len(columns) == self.n and columns[0] == 0
+        everything = is_all(columns, self.n)
         return self._own() if everything else self.rows.take(self.index[columns])
 
     def source(self, columns: IntVector) -> RowSource | None:
@@ -290,7 +296,7 @@ class BlockGram(PairGram):
         return self._between.is_made
 
     def fill(self, rows: IntVector, columns: IntVector, out: KernelMatrix) -> None:
-        has_all_columns = len(columns) == self.n and columns[0] == 0
+        has_all_columns = is_all(columns, self.n)
         if has_all_columns and len(rows) == self.n and np.array_equal(rows, columns):
             self._fill_all(out)
         elif has_all_columns or self.is_held:
@@ -317,7 +323,7 @@ class BlockGram(PairGram):
     def sums(
         self, rows: IntVector, weight: FloatVector, columns: IntVector
     ) -> FloatVector:
-        if not (self.is_held and len(columns) == self.n):
+        if not (self.is_held and is_all(columns, self.n)):
             return sum_blocks(self, rows, weight, columns)
         first, second, between = self._between()
         full = np.zeros(self.n)

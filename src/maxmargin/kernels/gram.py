@@ -19,7 +19,7 @@ from maxmargin.kernels.source import (
     RowSource,
     make_source,
 )
-from maxmargin.kernels.tiles import fill_tiles, sum_rows, symmetric
+from maxmargin.kernels.tiles import fill_tiles, is_all, sum_rows, symmetric
 from maxmargin.typing import FloatMatrix, FloatVector, IntVector, KernelMatrix
 
 BLOCK_ENTRIES = 1 << 22  # kernel values summed at once: 32 MB
@@ -152,7 +152,7 @@ class VectorGram:
         return self._bound
 
     def fill(self, rows: IntVector, columns: IntVector, out: KernelMatrix) -> None:
-        everything = len(columns) == self.n and columns[0] == 0
+        everything = is_all(columns, self.n)
         others = self.rows if everything else self.rows.take(columns)
         fill_tiles(self.kernel, self.rows.take(rows), others, out, self.n_threads)
 
@@ -224,7 +224,7 @@ class MatrixGram:
         return self._bound
 
     def fill(self, rows: IntVector, columns: IntVector, out: KernelMatrix) -> None:
-        whole_rows = len(columns) == self.n and columns[0] == 0
+        whole_rows = is_all(columns, self.n)
         out[...] = self.K[rows] if whole_rows else self.K[np.ix_(rows, columns)]
 
     def sums(

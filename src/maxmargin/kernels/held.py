@@ -13,6 +13,7 @@ import numpy as np
 from maxmargin._jit import jit, jit_new
 from maxmargin.kernels.source import RowSource
 from maxmargin.kernels.sums import add_rows_from, dot
+from maxmargin.kernels.tiles import is_all
 from maxmargin.kernels.turning import copy_turned
 from maxmargin.typing import FloatVector, IntVector, KernelMatrix
 
@@ -109,7 +110,7 @@ class HeldGram:
         return self._bound
 
     def fill(self, rows: IntVector, columns: IntVector, out: KernelMatrix) -> None:
-        self._single.fill(rows, None if len(columns) == self.n else columns, out)
+        self._single.fill(rows, None if is_all(columns, self.n) else columns, out)
 
     def sums(
         self, rows: IntVector, weight: FloatVector, columns: IntVector

@@ -20,6 +20,11 @@ BLOCK_ENTRIES = 1 << 21  # kernel values written out at once: 16 MB
 WIDEST = 192  # columns: of longer rows, BLAS makes products faster
 
 
+def is_all(index: IntVector, n: int) -> bool:
+    """Whether these are all of n, in their order."""
+    return len(index) == n and bool((index == np.arange(n)).all())
+
+
 def fill_tiles(
     kernel: Kernel, a: Rows, b: Rows, out: KernelMatrix, n_threads: int
 ) -> None:
@@ -100,8 +105,7 @@ def sum_rows(
     is_narrow = samples.n_columns <= WIDEST
     if isinstance(kernel, RBF) and isinstance(samples, DenseRows) and is_narrow:
         return sum_in_panels(kernel, samples, rows, weight, columns, n_threads)
-    everything = len(columns) == len(samples) and columns[0] == 0
-    others = samples if everything else samples.take(columns)
+    others = samples if is_all(columns, len(samples)) else samples.take(columns)
     if isinstance(kernel, Linear):
         w = samples.take(rows).weighted_sum(weight[None])
         return others.times(w.T)[:, 0]

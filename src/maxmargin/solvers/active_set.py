@@ -115,7 +115,8 @@ def solve_active_set(
     while made < max_steps:
         before = made
         made, free.counts[N_EXCHANGES] = made + free.counts[N_EXCHANGES], 0
-        made = _step_to_bounds(own, free, change, level, n_groups, made)
+        steps, _ = _step_to_bounds(own, free, change, level, n_groups, max_steps - made)
+        made += steps
         _update_slopes(own, free, square, change, n_groups)
         violation = violation_of(own, n_groups)
         if violation <= limits.tol:
@@ -180,23 +181,41 @@ def _levels(own: Work, free: FreeSet, n_groups: int, level: FloatVector) -> None
 
 
 @jit
+def step_to_common_optimum(own: Work, free: FreeSet, n_groups: int, most: int) -> bool:
+    """So many steps at most, bound by bound; whether the set has come to its optimum.
+
+    Nobody enters, and slopes of members are left alone.
+    """
+    change = free.of_member[CHANGE]
+    for k in range(len(own.beta)):
+        change[k] = 0.0
+    _, is_there = _step_to_bounds(own, free, change, free.level, n_groups, most)
+    for g in range(n_groups):
+        _restore_sum(own, free, change, g)
+    return is_there
+
+
+@jit
 def _step_to_bounds(
     own: Work,
     free: FreeSet,
     change: FloatVector,
     level: FloatVector,
     n_groups: int,
-    made: int,
-) -> int:
-    """To the common optimum of the set, bound by bound: steps made in all."""
+    most: int,
+) -> tuple[int, bool]:
+    """To the common optimum of the set, bound by bound: (steps made, whether there)."""
+    made = 0
     while free.counts[N] > 0 and _solve_for_levels(free, n_groups, level):
+        if made >= most:
+            return made, False
         length, blocking = _step_length(own, free, level, n_groups)
         _take_step(own, free, change, level, n_groups, length, blocking)
         made += 1
         if blocking == ABSENT:
             break
         leave(free, blocking, n_groups)
-    return made
+    return made, True
 
 
 @jit

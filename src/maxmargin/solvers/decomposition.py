@@ -29,9 +29,9 @@ from maxmargin.problems.dual import (
     measured,
 )
 from maxmargin.solvers.coordinates import epoch_of
-from maxmargin.solvers.free_set import Leaps
 from maxmargin.solvers.gradient import Reached, RunningGradient, is_blurred, weight_of
 from maxmargin.solvers.in_memory import fits_in_memory
+from maxmargin.solvers.newton_steps import NewtonSteps
 from maxmargin.solvers.pace import Pace
 from maxmargin.solvers.pairs import OUT_OF_MOVES
 from maxmargin.solvers.result import Options, PairRule, Status
@@ -114,7 +114,7 @@ class Decomposition:
         )
         self.singly = SINGLY if problem.is_free_of_equalities else None
         self.epoch = epoch_of(problem)
-        self.leaps = Leaps(self.singly is None, pace.is_stopped)
+        self.newton = NewtonSteps(self.singly is None, pace.is_stopped)
         self.is_second_order = options.working_set is PairRule.SECOND_ORDER
 
         self.is_plain = np.array_equal(problem.row, np.arange(gram.n))
@@ -225,10 +225,10 @@ class Decomposition:
         self.pace.n_iter += made
         self.arena.n_computed = int(self.working_set.counts[N_COMPUTED])
         self._report(violation, 0.0)
-        self.leaps.effort += made * self.n_members
-        if violation > tol and self.leaps.who(self.work) is not None:
+        self.newton.effort += made * self.n_members
+        if violation > tol and self.newton.due(self.work) is not None:
             own = self._members()
-            if self._leap(own):
+            if self._newton_step(own):
                 self._update_gradient(own)
 
     def _make_round(self, violation: float) -> bool:
@@ -316,16 +316,16 @@ class Decomposition:
             until_look -= made
             if until_look == 0:
                 until_look = LOOK_EVERY * m
-                self.leaps.effort += LOOK_EVERY * m * m
-                self._leap(own)
+                self.newton.effort += LOOK_EVERY * m * m
+                self._newton_step(own)
 
-    def _leap(self, own: Work) -> bool:
+    def _newton_step(self, own: Work) -> bool:
         """Free members go to their common optimum, if that costs less than moves."""
-        free = self.leaps.who(own)
+        free = self.newton.due(own)
         if free is None:
             return False
         rows = self.working_set.square.rows
-        change = self.leaps.leap(own, free, rows[np.ix_(free, free)])
+        change = self.newton.take(own, free, rows[np.ix_(free, free)])
         add_rows(rows, free, change, (0, len(own.beta)), own.grad)
         return True
 

@@ -24,9 +24,9 @@ from maxmargin.solvers.gradient import (
     solution_at,
     weight_of,
 )
+from maxmargin.solvers.newton_steps import common_optimum, free_variables
 from maxmargin.solvers.pace import Pace
 from maxmargin.solvers.pairs import CONVERGED, NEEDS_ROW, STALLED
-from maxmargin.solvers.polish import free_block, polish
 from maxmargin.solvers.result import Options, PairRule, Solution, Status
 from maxmargin.solvers.rows_at_hand import RowsAtHand
 from maxmargin.solvers.shrinking import survivors
@@ -42,10 +42,10 @@ MAX_SETTLES = 50  # after these, what is left is rounding
 HOPELESS = 1e-3  # of what float64 may round in slopes: no tol below is ever met
 HOPELESS_MOVES = 50  # per variable, that such a problem may make to come
 AS_FAR = 1e4  # times that rounding
-SHARP = 1e-11  # violation, relative to the slopes, below which nothing is polished
-POLISH_ROUNDS = 8
-POLISH_MOVES = 4  # per free variable, to find out who is free, between two rounds
-LEAP_AFTER = 20  # moves per variable before the free variables are solved for
+SHARP = 1e-11  # violation, relative to the slopes, that counts as none
+SHARPENING_ROUNDS = 8
+SHARPENING_MOVES = 4  # per free variable, to find out who is free, between two rounds
+MOVES_BEFORE_NEWTON = 20  # per variable
 
 
 def solve_smo(
@@ -98,8 +98,8 @@ class _Descent:
         if options.shrinking:
             self.check_every = int(np.clip(n, FEWEST_BETWEEN_CHECKS, CHECK_EVERY))
         self.next_check = pace.n_iter + self.check_every
-        self.moves_between_leaps = LEAP_AFTER * n
-        self.next_leap = pace.n_iter + self.moves_between_leaps
+        self.moves_between_steps = MOVES_BEFORE_NEWTON * n
+        self.next_step = pace.n_iter + self.moves_between_steps
         self.was_unshrunk = False
         self.epoch = epoch_of(problem)
         self.diagonal = gram.diagonal()
@@ -110,7 +110,7 @@ class _Descent:
         self.active = np.arange(n)
         self.point: Point = self.exact.at(problem.start)
         self._load(self.point)
-        self.objective_at_leap = self.point.objective
+        self.objective_at_step = self.point.objective
         self._raise_precision_if_needed()
 
     # The way down.
@@ -165,14 +165,16 @@ class _Descent:
         self.next_check = self.pace.n_iter + self.check_every
         floor = self._rounding_floor(self._beta())
         if self._is_hopeless(violation, floor):
+            self._refresh()
+            self._newton(self.options.tol)  # the last digits that there are
             return self._give_up(Status.PRECISION_LIMIT)
         if violation <= floor:
             self._refresh()
             if self.point.violation <= self._rounding_floor(self.point.beta):
                 return self._give_up(Status.PRECISION_LIMIT)
         self._raise_precision_if_needed()
-        if self.pace.n_iter >= self.next_leap:
-            self._leap()
+        if self.pace.n_iter >= self.next_step:
+            self._step_midway()
         if self.options.shrinking:
             if violation <= NEAR * self.options.tol and not self.was_unshrunk:
                 self.was_unshrunk = True
@@ -186,15 +188,15 @@ class _Descent:
         n_moves = HOPELESS_MOVES * len(self.problem.linear)
         return is_below and violation <= AS_FAR * floor and self.pace.n_iter > n_moves
 
-    def _leap(self) -> None:
-        """Solve for the free variables midway; again as soon if that gained most."""
+    def _step_midway(self) -> None:
+        """A Newton step of the free variables; again as soon if it gained most."""
         self._refresh()
         before = self.point.objective
-        self._newton()
-        if before - self.point.objective < self.objective_at_leap - before:
-            self.moves_between_leaps *= 2
-        self.objective_at_leap = self.point.objective
-        self.next_leap = self.pace.n_iter + self.moves_between_leaps
+        self._newton(self.options.tol)
+        if before - self.point.objective < self.objective_at_step - before:
+            self.moves_between_steps *= 2
+        self.objective_at_step = self.point.objective
+        self.next_step = self.pace.n_iter + self.moves_between_steps
 
     def _shrink(self) -> None:
         keep = survivors(self.work, self.problem.is_free_of_equalities)
@@ -258,27 +260,27 @@ class _Descent:
         best = self.point
         sharp = SHARP * max(1.0, float(np.abs(best.grad).max()))
         sharp = max(sharp, self._rounding_floor(best.beta))
-        for _ in range(POLISH_ROUNDS):
-            n_free = self._newton() if best.violation > sharp else 0
+        for _ in range(SHARPENING_ROUNDS):
+            n_free = self._newton(sharp) if best.violation > sharp else 0
             if n_free == 0:
                 break
             if self.point.violation < best.violation:
                 best = self.point
             if self.point.violation > sharp:
-                n_moves = POLISH_MOVES * n_free + min(len(best.beta), CHECK_EVERY)
+                n_moves = SHARPENING_MOVES * n_free + min(len(best.beta), CHECK_EVERY)
                 self._tidy(0.1 * self.point.violation, n_moves)
         self._load(best)
 
-    def _newton(self) -> int:
+    def _newton(self, tol: float) -> int:
         """Solve for the free variables; return how many there were (0: left alone)."""
-        block = free_block(self.problem, self.gram, self.point.beta)
-        if block is None:
+        free = free_variables(self.problem, self.point.beta)
+        if len(free) == 0:
             return 0
-        beta = polish(self.problem, block, self.point.beta, self.point.grad)
+        beta = common_optimum(self.problem, self.gram, self.point, free, tol)
         better = self.exact.at(beta)
         if better.objective <= self.point.objective:
             self._load(better)
-        return len(block.variables)
+        return len(free)
 
     def _tidy(self, tol: float, max_moves: int) -> None:
         """A few ordinary moves: they find out who leaves a bound."""

@@ -63,9 +63,9 @@ class FreeSet(NamedTuple):
     of_member: FloatMatrix  # its change since slopes were computed; its violation
 
 
-def make_free_set(n: int) -> FreeSet:
-    """An empty set, for a problem of n variables."""
-    size = min(n, MAX_FREE)
+def make_free_set(n: int, size: int = MAX_FREE) -> FreeSet:
+    """An empty set for a problem of n variables, of which so many may enter."""
+    size = min(n, size)
     return FreeSet(
         counts=np.zeros(3, dtype=np.intp),
         indices=np.zeros((3, size), dtype=np.intp),

@@ -19,7 +19,7 @@ from maxmargin.kernels.sums import add_rows
 from maxmargin.kernels.turning import copy_turned
 from maxmargin.problems.dual import DualProblem, is_interior
 from maxmargin.solvers.coordinates import coordinate_epoch
-from maxmargin.solvers.free_set import Leaps
+from maxmargin.solvers.newton_steps import NewtonSteps
 from maxmargin.solvers.pace import Pace
 from maxmargin.solvers.pair_selection import bounds
 from maxmargin.solvers.pairs import pair_epoch
@@ -111,7 +111,7 @@ class Refits:
         tol, kept = pace.options.tol, self.kept
         is_second = pace.options.working_set is PairRule.SECOND_ORDER
         singly = None if self.is_bound else SINGLY
-        leaps = Leaps(self.is_bound, pace.is_stopped)
+        newton = NewtonSteps(self.is_bound, pace.is_stopped)
         least, n_vain = np.inf, 0
         while True:
             raise_if_stopped()
@@ -131,18 +131,18 @@ class Refits:
             limit = pace.limit()
             if limit is not None:
                 return limit
-            leaps.effort += made * int(kept.n_movers[0])
+            newton.effort += made * int(kept.n_movers[0])
             if made < most:  # they agree, but others do not
                 self._join(_outsiders(work, kept, tol, self.is_bound))
             else:
-                self._leap(leaps, work)
+                self._newton_step(newton, work)
 
-    def _leap(self, leaps: Leaps, work: Work) -> None:
+    def _newton_step(self, newton: NewtonSteps, work: Work) -> None:
         """Free variables go to their common optimum, if that costs less than moves."""
-        free = leaps.who(work)
+        free = newton.due(work)
         if free is not None:
             rows, place = self.kept.rows, self.kept.place[free]
-            change = leaps.leap(work, free, rows[np.ix_(place, free)])
+            change = newton.take(work, free, rows[np.ix_(place, free)])
             add_rows(rows, place, change, (0, len(work.grad)), work.grad)
 
     def _join(self, new: IntVector) -> None:
