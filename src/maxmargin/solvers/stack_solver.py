@@ -64,6 +64,7 @@ from maxmargin.solvers.stack import (
     make_room,
     open_problem,
 )
+from maxmargin.solvers.tuning import Tuning
 from maxmargin.solvers.work import Work, set_masks
 from maxmargin.solvers.working_set import SINGLY
 from maxmargin.typing import (
@@ -85,16 +86,8 @@ class Goals(NamedTuple):
     is_exact: bool  # to rounding, not only to tol
     has_margin: bool  # nu-SVC: two levels, whose distance is what coefficients are for
     has_slopes: bool  # of the start: they are in the `points` already
-    inner_tol: float  # these and the others as in `Tuning`
-    exact_tol: float
-    margin_share: float
-    refinement: float
-    negligible_margin: float
-    meaningful_violation: float
-    moves_before_active_set: int
-    min_moves: int
-    max_moves: int
-    work_per_call: int
+    exact_tol: float  # of this machine
+    tuning: Tuning
 
 
 def solve_stack(
@@ -127,16 +120,8 @@ def solve_stack(
         is_exact=is_exact,
         has_margin=has_margin,
         has_slopes=slopes is not None,
-        inner_tol=tuning.inner_tol,
         exact_tol=tuning.exact_tol_one_class if is_one_class else tuning.exact_tol,
-        margin_share=tuning.margin_share,
-        refinement=tuning.refinement,
-        negligible_margin=tuning.negligible_margin,
-        meaningful_violation=tuning.meaningful_violation,
-        moves_before_active_set=tuning.moves_before_active_set,
-        min_moves=tuning.min_moves_before_active_set,
-        max_moves=tuning.max_moves,
-        work_per_call=tuning.work_per_call,
+        tuning=tuning,
     )
     task = partial(_solve_part, stack, source, goals, out)
     run_all([partial(task, first, last) for first, last in _chunks(stack)], n_threads)
@@ -206,7 +191,7 @@ def _make_moves(
     Few moves, or at `is_last` many. Returns the number of the next problem.
     """
     done = 0
-    while first < last and done < goals.work_per_call:
+    while first < last and done < goals.tuning.work_per_call:
         if out.counts[STATE, first] != TO_DO:
             first += 1
             continue
@@ -214,9 +199,12 @@ def _make_moves(
         n = _begin(stack, out, first, work, cache, own, goals, room.weight)
         _set_goal(out, first, work, goals)
         goal = out.evidence[GOAL, first]
-        most = max(goals.moves_before_active_set * n, goals.min_moves)
+        most = max(
+            goals.tuning.moves_before_active_set * n,
+            goals.tuning.min_moves_before_active_set,
+        )
         if is_last and out.evidence[VIOLATION, first] > goals.tol:
-            most = goals.max_moves * n  # they bring few digits beyond tol
+            most = goals.tuning.max_moves * n  # they bring few digits beyond tol
         made, is_there = 0, False
         while True:
             if singly is not None:
@@ -253,7 +241,7 @@ def _take_steps(
 ) -> int:
     """The active-set method on problems that are to be done, as `_make_moves`."""
     done = 0
-    while first < last and done < goals.work_per_call:
+    while first < last and done < goals.tuning.work_per_call:
         if out.counts[STATE, first] != TO_DO:
             first += 1
             continue
@@ -271,7 +259,7 @@ def _take_steps(
                 cache,
                 KernelRows(cache, own, work.row, room.everything),
                 free,
-                ActiveSetLimits(goal, goals.max_moves * n, stack.n_groups),
+                ActiveSetLimits(goal, goals.tuning.max_moves * n, stack.n_groups),
             )
             made += steps
             # What rounding has left, of sums and slopes.
@@ -341,7 +329,7 @@ def _set_goal(out: StackSolution, number: int, work: Work, goals: Goals) -> None
         exact = 1.0
         for k in range(len(work.grad)):
             exact = max(exact, abs(work.grad[k]))
-        goal, exact = goals.inner_tol * goals.tol, exact * goals.exact_tol
+        goal, exact = goals.tuning.inner_tol * goals.tol, exact * goals.exact_tol
         evidence[GOAL, number] = min(exact, goal) if goals.is_exact else goal
         evidence[EXACT, number] = exact
     if goals.is_exact or goals.has_margin:
@@ -361,13 +349,13 @@ def _is_too_coarse(out: StackSolution, number: int, work: Work, goals: Goals) ->
     if not goals.has_margin or goal <= exact:
         return False
     margin, size = _margin(work), _rounding(work) / ROUNDINGS
-    if goal <= goals.meaningful_violation * size:
-        is_negligible = margin <= goals.negligible_margin * goal
+    if goal <= goals.tuning.meaningful_violation * size:
+        is_negligible = margin <= goals.tuning.negligible_margin * goal
         out.evidence[N_NEGLIGIBLE, number] += 1.0 if is_negligible else 0.0
-    share = goals.margin_share * margin
+    share = goals.tuning.margin_share * margin
     if goal <= share or out.evidence[N_NEGLIGIBLE, number] >= 2.0:
         return False
-    goal *= goals.refinement
+    goal *= goals.tuning.refinement
     if share > 0.0:
         goal = min(goal, share)
     out.evidence[GOAL, number] = max(goal, exact)
