@@ -153,13 +153,13 @@ def test_small_pairs_and_linear_kernels_share_nothing() -> None:
 def test_memory_for_sharing_is_taken_from_the_pairs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("maxmargin.models.multiclass.MANY", 10)
     monkeypatch.setattr("maxmargin.models.multiclass.count_cores", lambda: 2)
     gram, members, _ = draw("wide")
     code = np.empty(gram.n, dtype=np.intp)
     for c, own in enumerate(members):
         code[own] = c
-    labels, tuning = encode_labels(code), TUNING._replace(max_shared_samples=0)
+    labels = encode_labels(code)
+    tuning = TUNING._replace(max_shared_samples=0, min_decomposed=10)
     options = Options(cache_bytes=64 << 20, tuning=tuning)
 
     grams, given = share_between_pairs(gram, labels, options)

@@ -25,7 +25,7 @@ from maxmargin.problems import (
     nu_svr,
     one_class,
 )
-from maxmargin.solvers import Options, Progress, Status, kernel, solve
+from maxmargin.solvers import Options, Progress, Status, solve
 from maxmargin.solvers.tuning import TUNING, Tuning
 
 Floats = npt.NDArray[np.float64]
@@ -201,15 +201,13 @@ def test_the_callback_hears_of_the_end() -> None:
     assert told[-1].cache_misses > 0
 
 
-def test_large_problems_are_decomposed_by_default(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_large_problems_are_decomposed_by_default() -> None:
     problem, X = posed("svc", n=TUNING.max_samples + 1)
     gram = VectorGram(RBF(0.5), as_rows(X))
-    by_rounds = solve(problem, gram, Options())
-    monkeypatch.setattr(kernel, "MANY", 2000)
+    later = Options(tuning=TUNING._replace(min_decomposed=2000))
 
-    by_pairs = solve(problem, gram, Options())
+    by_rounds = solve(problem, gram, Options())
+    by_pairs = solve(problem, gram, later)
 
     assert np.array_equal(by_pairs.beta, solve_as("smo", problem, gram).beta)
     assert np.array_equal(by_rounds.beta, solve_as("grow", problem, gram).beta)

@@ -124,10 +124,10 @@ def test_tubes_and_warm_starts() -> None:
 def test_what_is_left_is_solved_from_where_the_call_ended() -> None:
     problem, X = posed(FEW, 100.0, d=3)
     gram = VectorGram(RBF(0.1), as_rows(X))
-    tuning = TUNING._replace(
+    given_up = TUNING.stack._replace(
         moves_before_active_set=1, min_moves_before_active_set=1, max_moves=0
     )
-    options = Options(tuning=tuning)
+    options = Options(tuning=TUNING._replace(stack=given_up))
 
     begun, has_converged = solve_in_memory(problem, gram, Pace(options, FEW))
     solution = solve(problem, gram, options)

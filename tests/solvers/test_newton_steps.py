@@ -14,7 +14,7 @@ from maxmargin.kernels import RBF, VectorGram
 from maxmargin.kernels.gram import gram_block
 from maxmargin.problems import DualProblem, c_svc, epsilon_svr, nu_svc, one_class
 from maxmargin.problems.dual import dual_objective, is_interior, kkt_violation
-from maxmargin.solvers import Options, newton_steps, solve
+from maxmargin.solvers import Options, solve
 from maxmargin.solvers.gradient import make_point
 from maxmargin.solvers.newton_steps import (
     MAX_FREE,
@@ -26,6 +26,7 @@ from maxmargin.solvers.newton_steps import (
 from maxmargin.solvers.tuning import TUNING
 from maxmargin.solvers.work import Work, gather_work
 
+NEWTON = TUNING.newton
 Floats = npt.NDArray[np.float64]
 
 N = 60
@@ -72,7 +73,7 @@ def test_a_step_goes_down_and_stays_within_all_bounds(machine: str) -> None:
     linear, before = work.grad - K @ work.beta, work.beta.copy()
     free = free_in(work)
     is_bound = not problem.is_free_of_equalities
-    steps = NewtonSteps(is_bound, lambda: False)
+    steps = NewtonSteps(is_bound, lambda: False, NEWTON)
 
     change = steps.take(work, free, K[np.ix_(free, free)].astype(np.float32))
 
@@ -91,15 +92,13 @@ def test_a_step_goes_down_and_stays_within_all_bounds(machine: str) -> None:
 
 @every_machine
 @pytest.mark.parametrize("most", [10**9, 0], ids=["one call", "a step a call"])
-def test_who_is_left_is_at_rest(
-    machine: str, most: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_who_is_left_is_at_rest(machine: str, most: int) -> None:
     problem, work, K = halfway(machine)
     free = free_in(work)
     is_bound = not problem.is_free_of_equalities
-    steps, before = NewtonSteps(is_bound, lambda: False), work.beta[free].copy()
+    tuning, before = NEWTON._replace(values_per_call=most), work.beta[free].copy()
+    steps = NewtonSteps(is_bound, lambda: False, tuning)
     slope = work.grad[free] + work.rise[free]
-    monkeypatch.setattr(newton_steps, "VALUES_PER_CALL", most)
 
     change = steps.take(work, free, K[np.ix_(free, free)].astype(np.float32))
 
@@ -116,13 +115,10 @@ def test_who_is_left_is_at_rest(
         np.testing.assert_allclose(left, level, atol=1e-3)
 
 
-def test_a_step_that_is_stopped_ends_where_it_is(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_step_that_is_stopped_ends_where_it_is() -> None:
     _, work, K = halfway("svr")
     free = free_in(work)
-    monkeypatch.setattr(newton_steps, "VALUES_PER_CALL", 0)
-    steps = NewtonSteps(True, lambda: True)
+    steps = NewtonSteps(True, lambda: True, NEWTON._replace(values_per_call=0))
 
     change = steps.take(work, free, K[np.ix_(free, free)].astype(np.float32))
 
@@ -139,16 +135,13 @@ def test_a_step_that_is_stopped_ends_where_it_is(
         ("svc without intercept", 1200),
     ],
 )
-def test_large_costs_take_fewer_moves(
-    machine: str, n: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_large_costs_take_fewer_moves(machine: str, n: int) -> None:
     tuning = TUNING if n <= 400 else TUNING._replace(max_compiled_rounds=0)
-    options = Options(method="grow", tuning=tuning)
+    no_steps = tuning._replace(newton=NEWTON._replace(max_variables=0))
     problem, gram = posed(machine, n=n, C=1e3)
 
-    found = solve(problem, gram, options)
-    monkeypatch.setattr(newton_steps, "MAX_INVERTED", 0)
-    without = solve(problem, gram, options)
+    found = solve(problem, gram, Options(method="grow", tuning=tuning))
+    without = solve(problem, gram, Options(method="grow", tuning=no_steps))
 
     assert_solved(Case(machine, problem, gram), found, 1e-3, precision=1e-4)
     assert found.n_iter < 0.5 * without.n_iter
@@ -159,7 +152,7 @@ def test_equal_samples_have_a_common_optimum_too() -> None:
     free, total = free_in(work), work.beta.sum()
     twin = np.zeros((len(free), len(free)), dtype=np.float32) + 1.0
 
-    NewtonSteps(True, lambda: False).take(work, free, twin)
+    NewtonSteps(True, lambda: False, NEWTON).take(work, free, twin)
 
     assert np.isfinite(work.beta).all()
     assert work.beta.sum() == pytest.approx(total, abs=1e-12)
@@ -168,7 +161,7 @@ def test_equal_samples_have_a_common_optimum_too() -> None:
 def test_a_step_that_leads_up_is_not_taken() -> None:
     _, work, K = halfway("svc")
     free, before = free_in(work), work.beta.copy()
-    steps = NewtonSteps(True, lambda: False)
+    steps = NewtonSteps(True, lambda: False, NEWTON)
     wrong = -K[np.ix_(free, free)].astype(np.float32)  # no inverse makes sense of it
 
     change = steps.take(work, free, wrong)
@@ -181,7 +174,7 @@ def test_a_step_that_leads_up_is_not_taken() -> None:
 
 def test_steps_wait_until_moves_have_cost_as_much() -> None:
     _, work, _ = halfway("svc")
-    steps = NewtonSteps(True, lambda: False)
+    steps = NewtonSteps(True, lambda: False, NEWTON)
 
     assert steps.due(work) is None
     steps.effort = 1e9
@@ -211,7 +204,7 @@ def after_a_step(case: Case, tol: float) -> tuple[Floats, Floats]:
     if len(free) == 0:
         return beta, beta
     point = make_point(problem, beta, kernel_of(case) @ beta + problem.linear)
-    return beta, common_optimum(problem, case.gram, point, free, 1e-13)
+    return beta, common_optimum(problem, case.gram, point, free, 1e-13, NEWTON)
 
 
 @every_case

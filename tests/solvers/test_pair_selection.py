@@ -18,8 +18,10 @@ from maxmargin.solvers.pair_selection import (
     worst_group,
 )
 from maxmargin.solvers.shrinking import survivors
+from maxmargin.solvers.tuning import TUNING
 from maxmargin.solvers.work import Work, gather_work
 
+MIN_SHARE = TUNING.smo.min_shrunk_share
 Floats = npt.NDArray[np.float64]
 
 pytestmark = [pytest.mark.nojit, pytest.mark.boundscheck]
@@ -151,7 +153,7 @@ def test_survivors_are_those_that_may_still_move() -> None:
     work.grad[work.rise == np.inf] -= 3.0  # at the upper bound, and wants to be there
     work.grad[work.fall == -np.inf] += 3.0
 
-    keep = survivors(work, False)
+    keep = survivors(work, False, MIN_SHARE)
 
     up, down = work.grad + work.rise, work.grad + work.fall
     gone = np.setdiff1d(np.arange(60), keep)
@@ -169,7 +171,7 @@ def test_survivors_without_equalities_leave_the_violation_alone() -> None:
     work.grad[work.rise == np.inf] -= 3.0
     work.grad[work.fall == -np.inf] += 3.0
 
-    keep = survivors(work, True)
+    keep = survivors(work, True, MIN_SHARE)
 
     slope = np.maximum(work.grad + work.fall, -work.grad - work.rise)
     gone = np.setdiff1d(np.arange(60), keep)
@@ -182,4 +184,4 @@ def test_too_few_are_not_worth_it() -> None:
     work, _ = draw(60, 1)
     work.grad[:] = 0.0
 
-    assert survivors(work, False) is None
+    assert survivors(work, False, MIN_SHARE) is None

@@ -15,11 +15,12 @@ from maxmargin.kernels.gram import VectorGram, gram_block
 from maxmargin.problems import DualProblem, epsilon_svr, one_class
 from maxmargin.problems.classification import c_svc
 from maxmargin.problems.dual import kkt_violation
-from maxmargin.solvers import Options, Status, refits, solve
+from maxmargin.solvers import Options, Status, solve
 from maxmargin.solvers.newton_steps import NewtonSteps
 from maxmargin.solvers.pace import Pace
 from maxmargin.solvers.refits import Ended, Refits
 from maxmargin.solvers.result import PairRule
+from maxmargin.solvers.tuning import TUNING, Tuning
 
 Floats = npt.NDArray[np.float64]
 N, TOL = 400, 1e-4
@@ -41,12 +42,22 @@ def draw(C: float = 2.0) -> tuple[VectorGram, dict[str, DualProblem]]:
     return VectorGram(RBF(0.3), as_rows(X)), problems
 
 
-def solved(problem: DualProblem, gram: VectorGram) -> Refits:
+def tuned(**numbers: float) -> Tuning:
+    return TUNING._replace(refits=TUNING.refits._replace(**numbers))
+
+
+def looking_after(n_moves: int) -> Tuning:
+    newton = TUNING.newton._replace(moves_before_look=n_moves)
+    return TUNING._replace(newton=newton)
+
+
+def solved(problem: DualProblem, gram: VectorGram, tuning: Tuning = TUNING) -> Refits:
     found = solve(problem, gram, Options(tol=TOL))
     assert found.grad is not None
     level = float(found.level[0]) if len(found.level) else 0.0
     full = Ended(found.beta, found.grad, None)
-    return Refits(problem, full, level, gram.diagonal(), Arena(gram, 0, 1).fill)
+    fill = Arena(gram, 0, 1).fill
+    return Refits(problem, full, level, gram.diagonal(), fill, tuning)
 
 
 def without(problem: DualProblem, fold: npt.NDArray[np.intp]) -> DualProblem:
@@ -84,12 +95,10 @@ def test_every_fold_is_solved(name: str, working_set: PairRule) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_whoever_is_needed_joins(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(refits, "NEAREST", 8)
-    monkeypatch.setattr(refits, "PER_FREE", 0.0)
-    monkeypatch.setattr(refits, "MOST_JOINING", 4)
+def test_violators_join(name: str) -> None:
     gram, problems = draw()
-    refit = solved(problems[name], gram)
+    tuning = tuned(min_first=8, share_of_free=0.0, max_joining=4)
+    refit = solved(problems[name], gram, tuning)
     n_first = int(refit.kept.n_movers[0])
     problem = without(problems[name], EVERYBODY[:150])
 
@@ -108,7 +117,6 @@ def test_whoever_is_needed_joins(name: str, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_many_moves_give_way_to_newton_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(refits, "LOOK_EVERY", 1)
     gram, problems = draw(C=1e4)
     steps, take = [], NewtonSteps.take
 
@@ -116,7 +124,7 @@ def test_many_moves_give_way_to_newton_steps(monkeypatch: pytest.MonkeyPatch) ->
         steps.append(take(*given))
         return steps[-1]
 
-    refit = solved(problems["c_svc"], gram)
+    refit = solved(problems["c_svc"], gram, looking_after(1))
     monkeypatch.setattr(NewtonSteps, "take", counted)
     problem = without(problems["c_svc"], EVERYBODY[::5])
 
@@ -127,7 +135,7 @@ def test_many_moves_give_way_to_newton_steps(monkeypatch: pytest.MonkeyPatch) ->
     assert any(change.any() for change in steps)
 
 
-def test_limits_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_limits_hold() -> None:
     gram, problems = draw()
     refit = solved(problems["c_svc"], gram)
     problem = without(problems["c_svc"], EVERYBODY[::5])
@@ -138,17 +146,16 @@ def test_limits_hold(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found.status is Status.MAX_ITER
     assert pace.n_iter == 5
     assert violation(problem, gram, found.beta) > TOL
-    monkeypatch.setattr(refits, "LOOK_EVERY", 0)  # moves, before time is looked at
+    refit = solved(problems["c_svc"], gram, looking_after(0))
     late = Pace(Options(tol=TOL, time_limit=1e-9, started=0.0), N)
     assert refit.solve(problem, late).status is Status.TIME_LIMIT
 
 
-def test_a_sum_without_room_is_left_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sum_without_room_is_left_to_others() -> None:
     """The few that may move cannot take what four fifths leave behind."""
-    monkeypatch.setattr(refits, "NEAREST", 4)
-    monkeypatch.setattr(refits, "PER_FREE", 0.0)
     gram, problems = draw()
-    refit = solved(problems["one_class"], gram)
+    tuning = tuned(min_first=4, share_of_free=0.0)
+    refit = solved(problems["one_class"], gram, tuning)
     inside = EVERYBODY[:: N // 80]
     problem = without(problems["one_class"], np.setdiff1d(EVERYBODY, inside))
     problem = problem._replace(start=problem.upper)  # all of it

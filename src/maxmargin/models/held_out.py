@@ -28,7 +28,6 @@ from maxmargin.problems import DualProblem
 from maxmargin.problems.dual import fill_in_order, group_levels, slopes
 from maxmargin.solvers import Options, Status
 from maxmargin.solvers.gradient import weight_of
-from maxmargin.solvers.kernel import MANY
 from maxmargin.solvers.pace import Pace
 from maxmargin.solvers.refits import Ended, Refits
 from maxmargin.typing import BoolVector, FloatVector, IntVector
@@ -99,7 +98,7 @@ def held_out_decisions(
     if rows is not None:
         parts = _decisions_of_small(solved, problem, rows, folds)
     else:
-        solved = replace(solved, gram=_computed_once(solved.gram))
+        solved = replace(solved, gram=_computed_once(solved))
         tasks = [partial(_decisions_of_fold, solved, fold) for fold in folds]
         parts = run_all(tasks, n_threads)
     decisions = solved.machine.decisions.copy()
@@ -146,15 +145,16 @@ def _quick_rows(solved: Solved) -> Arena | None:
     if 2 * ITEM_BYTES * gram.n**2 > solved.options.cache_bytes:
         return None
     rows, beta = Arena(gram, 0, 1), solved.machine.solution.beta
-    if gram.n < MANY and rows.short_rows() is None:
+    if gram.n < solved.options.tuning.min_decomposed and rows.short_rows() is None:
         return None  # all of K costs less
     typical = float(np.median(rows.errors)) * float(np.linalg.norm(beta))
     return rows if typical * gram.bound() <= solved.options.tol else None
 
 
-def _computed_once(gram: Gram) -> Gram:
+def _computed_once(solved: Solved) -> Gram:
     """All of K, if every fold would compute it."""
-    if gram.n >= MANY or is_linear(gram) or isinstance(gram, MatrixGram):
+    gram, most = solved.gram, solved.options.tuning.min_decomposed
+    if gram.n >= most or is_linear(gram) or isinstance(gram, MatrixGram):
         return gram
     everything = np.arange(gram.n)
     return MatrixGram(gram_block(gram, everything, everything), gram.bound())
@@ -166,7 +166,14 @@ def _decisions_of_small(
     """Fold after fold on the same rows, which are much the same anyway."""
     machine, diagonal = solved.machine, solved.gram.diagonal()
     full = Ended(machine.solution.beta, machine.image + problem.linear, None)
-    refits = Refits(problem, full, -machine.gram_intercept, diagonal, rows.fill)
+    refits = Refits(
+        problem,
+        full,
+        -machine.gram_intercept,
+        diagonal,
+        rows.fill,
+        solved.options.tuning,
+    )
     try:
         return [_decisions_of_next(refits, solved, problem, fold) for fold in folds]
     finally:

@@ -87,7 +87,7 @@ def fit_margin(
     too coarse for a small margin, the solver goes on with a finer one. And where nu is
     so small that no slope is as large as tol, it begins with a finer one.
     """
-    size = options.tuning.meaningful_violation * slope_size(gram, problem.start)
+    size = options.tuning.stack.meaningful_violation * slope_size(gram, problem.start)
     options = replace(options, tol=min(options.tol, size or options.tol))
 
     def again(found: Solution, finer: Options) -> Solution:
@@ -111,18 +111,18 @@ def refine_margin(
     Computation 13, 2001), and what is read off any tol is a small part of it.
     """
     n_negligible, tuning = 0, options.tuning
-    meaningful = tuning.meaningful_violation * slope_size(gram, solution.beta)
+    meaningful = tuning.stack.meaningful_violation * slope_size(gram, solution.beta)
     for _ in range(MOST_REFINEMENTS):
         margin, floor = _margin(solution), _rounding(gram, solution)
-        is_negligible = margin <= tuning.negligible_margin * solution.violation
+        is_negligible = margin <= tuning.stack.negligible_margin * solution.violation
         n_negligible += is_negligible and solution.violation <= meaningful
-        is_fine = solution.violation <= tuning.margin_share * margin
+        is_fine = solution.violation <= tuning.stack.margin_share * margin
         is_fine = is_fine or solution.status is not Status.CONVERGED
         if is_fine or n_negligible > 1 or options.tol <= floor:
             break
-        tol = tuning.refinement * options.tol
+        tol = tuning.stack.refinement * options.tol
         if not is_negligible:
-            tol = min(tol, tuning.margin_share * margin)
+            tol = min(tol, tuning.stack.margin_share * margin)
         options = replace(options, tol=max(tol, floor))
         most = MOVES * solution.n_iter + MOVES_PER_ROW * gram.n
         if options.max_iter >= 0:

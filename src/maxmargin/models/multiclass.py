@@ -27,7 +27,6 @@ from maxmargin.models.held_out import Solved
 from maxmargin.models.machine import Machine
 from maxmargin.models.pair_stack import FittedPairs, Stated, fit_stack, no_fits
 from maxmargin.solvers.in_memory import can_solve
-from maxmargin.solvers.kernel import MANY
 from maxmargin.solvers.result import Options, Status
 from maxmargin.solvers.tuning import Tuning
 from maxmargin.typing import FloatMatrix, FloatVector, IntVector
@@ -79,7 +78,9 @@ def share_between_pairs(
     largest = min(sum(counts[-2:]), MOST_WHOLE)
     needed = int(n_at_once * largest**2 * (4 / options.tuning.square_share + 2))
     n_bytes = min(total - needed, int(MOST_SHARED * total))
-    grams = share_classes(gram, members, Sizes(MANY, MOST_WHOLE, n_bytes))
+    grams = share_classes(
+        gram, members, Sizes(options.tuning.min_decomposed, MOST_WHOLE, n_bytes)
+    )
     share = (total - grams.n_bytes) // n_at_once
     return grams, replace(options, cache_bytes=share)
 

@@ -214,6 +214,6 @@ def _read_margins(
     margin, middle = 0.5 * (upper - lower), 0.5 * (upper + lower)
     middle[np.abs(middle) <= CANCELLED * (np.abs(upper) + np.abs(lower))] = 0.0
     has_vanished = np.abs(margin) <= np.maximum(rounding, NOISE * violation)
-    is_clear = (margin > rounding) & (violation <= tuning.margin_share * margin)
+    is_clear = (margin > rounding) & (violation <= tuning.stack.margin_share * margin)
     margin = np.where(is_clear, margin, 1.0)
     return _Reading(margin, -middle / margin, has_vanished, is_clear | has_vanished)

@@ -21,14 +21,9 @@ from maxmargin.solvers.gradient import make_point, solution_at
 from maxmargin.solvers.kernel import solve
 from maxmargin.solvers.linear import MOST_FORMED, solve_linear
 from maxmargin.solvers.result import Options, Solution, Status
+from maxmargin.solvers.tuning import Tuning
 from maxmargin.typing import FloatVector
 
-FEWEST = 1000  # samples: below, pairs of variables are as fast
-TALL = 4  # samples per feature
-# Moves of SMO that are tried first: of one for each sample, which easy problems need,
-# or what costs a tenth of Newton's method with its d (d + 10) products a sample.
-TRIED_PER_SAMPLE = 1
-TRIED_PER_PRODUCT = 2.5
 SETTLED = 1e-9  # of its box: a variable so near to a bound is at it
 FINER = 1e-3  # of tol: Newton's last steps are cheap, and SMO's polish is as exact
 
@@ -37,12 +32,14 @@ def solve_by_weights(
     problem: DualProblem, gram: Gram, options: Options
 ) -> Solution | None:
     """The solution to options.tol, or None where this is not the way to it."""
-    linear = as_linear(problem, gram)
+    tuning = options.tuning
+    linear = as_linear(problem, gram, tuning)
     if linear is None:
         return None
     n, d = gram.n, linear.design.n_features
     if options.method == "auto" and options.max_iter < 0 and options.callback is None:
-        n_tried = int(max(TRIED_PER_SAMPLE * n, TRIED_PER_PRODUCT * d * (d + 10)))
+        per_sample = tuning.tried_per_sample * n
+        n_tried = int(max(per_sample, tuning.tried_per_product * d * (d + 10)))
         first = solve(problem, gram, replace(options, max_iter=n_tried))
         if first.status is Status.CONVERGED:
             return first
@@ -69,12 +66,13 @@ def _settled(problem: DualProblem, beta: FloatVector) -> FloatVector:
     return np.where(problem.upper - beta <= near, problem.upper, beta)
 
 
-def as_linear(problem: DualProblem, gram: Gram) -> LinearProblem | None:
+def as_linear(problem: DualProblem, gram: Gram, tuning: Tuning) -> LinearProblem | None:
     """The same problem stated over weights, where that is possible and pays."""
     if not isinstance(gram, VectorGram) or not isinstance(gram.kernel, Linear):
         return None
     n, d = gram.n, gram.rows.n_columns
-    if len(problem.linear) != n or n < max(FEWEST, TALL * d) or d >= MOST_FORMED:
+    least = max(tuning.min_by_weights, tuning.min_by_weights_per_feature * d)
+    if len(problem.linear) != n or n < least or d >= MOST_FORMED:
         return None
     if problem.n_groups > 1 or not np.isfinite(problem.upper - problem.lower).all():
         return None

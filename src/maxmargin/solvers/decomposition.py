@@ -22,6 +22,7 @@ from maxmargin.kernels.gram import Gram
 from maxmargin.kernels.memory import SPARE_SIDE, pass_on, promised_square
 from maxmargin.kernels.panel_rows import PanelRows
 from maxmargin.kernels.sums import add_rows
+from maxmargin.kernels.tiles import VALUE_PRODUCTS
 from maxmargin.problems.dual import (
     DualProblem,
     dual_objective,
@@ -54,18 +55,7 @@ from maxmargin.solvers.working_set import (
 )
 from maxmargin.typing import BoolVector, FloatVector
 
-LOOK_EVERY = 4  # moves of a member, before a Newton step is thought of
-FEWEST_MEMBERS = 256  # for that: fewer are not worth looking up
-NEAR = 10.0  # times tol: slopes that have drifted are computed again, here
-DRIFT = 1.0  # times tol, of an error that adds up at random
-MOST_IDLE = 8  # rounds and corrections without a move
-MOST_CHECKS = 4  # float64 corrections, after which float32 is not enough
-MOST_DRIFTS = 8  # of slopes that had to be computed again midway, likewise
-EXPONENTIAL = 20  # what it costs, in products
 SPAN = 128  # rows of the square that a task brings together
-CHEAP = 1e7  # products: a millisecond
-SAMPLED = 16  # support vectors that show whether float32 blurs the objective
-EXACT_SHARE = 0.5  # of the variables in doubt: then all of them are computed again
 
 
 def decompose(
@@ -99,6 +89,7 @@ class Decomposition:
     ) -> None:
         self.problem, self.gram, self.options, self.pace = problem, gram, options, pace
         n, tuning = len(problem.linear), options.tuning
+        self.checks = tuning.checks
         share = tuning.square_share_alone
         if keeps_rows(gram):
             share = tuning.square_share
@@ -114,7 +105,7 @@ class Decomposition:
         )
         self.singly = SINGLY if problem.is_free_of_equalities else None
         self.epoch = epoch_of(problem)
-        self.newton = NewtonSteps(self.singly is None, pace.is_stopped)
+        self.newton = NewtonSteps(self.singly is None, pace.is_stopped, tuning.newton)
         self.is_second_order = options.working_set is PairRule.SECOND_ORDER
 
         self.is_plain = np.array_equal(problem.row, np.arange(gram.n))
@@ -169,7 +160,7 @@ class Decomposition:
                 violation = self._certify(violation)
                 if violation <= tol:
                     return self._reached(violation, Status.CONVERGED)
-                if self.n_checks > MOST_CHECKS:
+                if self.n_checks > self.checks.max_corrections:
                     return self._reached(violation, None)
                 continue
             limit = self.pace.limit()
@@ -187,14 +178,15 @@ class Decomposition:
         has_moved = self.pace.n_iter > self.n_iter_before
         self.n_iter_before = self.pace.n_iter
         self.n_idle = 0 if has_moved else self.n_idle + 1
-        if self.n_idle > MOST_IDLE or self.n_drifts > MOST_DRIFTS:
+        checks = self.checks
+        if self.n_idle > checks.max_idle or self.n_drifts > checks.max_drifts:
             return True
         return not (np.isfinite(violation) and np.isfinite(self.work.grad).all())
 
     def _needs_exact_slopes(self, violation: float) -> bool:
         """Whether sums have drifted, or slopes have where it begins to matter."""
         tol = self.options.tol
-        if not violation <= NEAR * tol:
+        if not violation <= self.checks.near * tol:
             return False
         if not is_feasible(self.problem, self.work.beta):
             return True
@@ -210,8 +202,10 @@ class Decomposition:
         """Many rounds in compiled code, as far as a slice of time goes."""
         raise_if_stopped()
         tol, left = self.options.tol, self.pace.max_iter - self.pace.n_iter
-        left = min(left, LOOK_EVERY * max(self.n_members, FEWEST_MEMBERS))
-        inner_tol = self.options.tuning.inner_tol * tol
+        tuning = self.options.tuning
+        n_looked_at = max(self.n_members, tuning.newton.min_members)
+        left = min(left, tuning.newton.moves_before_look * n_looked_at)
+        inner_tol = tuning.stack.inner_tol * tol
         limits = RoundLimits(tol, inner_tol, left, self.is_second_order)
         made, violation, _ = rounds_until(
             self.work,
@@ -286,7 +280,7 @@ class Decomposition:
     def _optimise(self, own: Work, violation: float) -> None:
         """Go as far as a round is worth: moves should not cost more than its rows."""
         tuning = self.options.tuning
-        last = tuning.inner_tol * self.options.tol
+        last = tuning.stack.inner_tol * self.options.tol
         if self.is_whole:
             self._move(own, last)
             return
@@ -300,7 +294,8 @@ class Decomposition:
     def _move(self, own: Work, tol: float) -> None:
         """SMO on the members until they agree to `tol`, slice by slice."""
         square, m = self.working_set.square, self.n_members
-        until_look = LOOK_EVERY * m
+        moves_before_look = self.options.tuning.newton.moves_before_look * m
+        until_look = moves_before_look
         while True:
             raise_if_stopped()
             began, n_moves = time.monotonic(), self.pace.moves(until_look)
@@ -315,8 +310,8 @@ class Decomposition:
                 return
             until_look -= made
             if until_look == 0:
-                until_look = LOOK_EVERY * m
-                self.newton.effort += LOOK_EVERY * m * m
+                until_look = moves_before_look
+                self.newton.effort += moves_before_look * m
                 self._newton_step(own)
 
     def _newton_step(self, own: Work) -> bool:
@@ -357,9 +352,13 @@ class Decomposition:
         problem, work = self.problem, self.work
         is_wanted = self._may_be_extreme()
         support = np.flatnonzero(work.beta)
-        every = 1 if self._is_objective_cheap() else len(support) // SAMPLED + 1
+        every = (
+            1
+            if self._is_objective_cheap()
+            else len(support) // self.checks.n_sampled + 1
+        )
         is_wanted[support[::every]] = True
-        if np.count_nonzero(is_wanted) > EXACT_SHARE * len(is_wanted):
+        if np.count_nonzero(is_wanted) > self.checks.max_share * len(is_wanted):
             return self._compute_all()
         rows = np.unique(problem.row[is_wanted])
         weight = weight_of(problem, work.beta, self.gram.n)
@@ -395,13 +394,13 @@ class Decomposition:
         """Whether slopes of support vectors, which it is made of, cost little."""
         n_columns = getattr(getattr(self.gram, "rows", None), "n_columns", 1)
         n_values = int(np.count_nonzero(self.work.beta)) ** 2
-        return n_values * (n_columns + EXPONENTIAL) <= CHEAP
+        return n_values * (n_columns + VALUE_PRODUCTS) <= self.checks.cheap_products
 
     def _is_drifting(self) -> bool:
         """Whether float32 has probably spoiled slopes by a good part of tol."""
         moved = float(np.linalg.norm(self.work.beta - self.exact_beta))
         typical = float(np.median(self.arena.errors)) * self.bound * moved
-        return typical > DRIFT * self.options.tol
+        return typical > self.checks.max_drift * self.options.tol
 
     def _compute_all(self) -> float:
         """All slopes in float64, at the nearest feasible point; its violation."""

@@ -33,19 +33,7 @@ from maxmargin.solvers.shrinking import survivors
 from maxmargin.solvers.work import Work, gather_work
 from maxmargin.typing import FloatVector, IntVector
 
-CHECK_EVERY = 1000  # moves between two looks at shrinking and precision
-FEWEST_BETWEEN_CHECKS = 250  # of small problems: a look costs as much as these moves
-NEAR = 10.0  # times tol: variables shrunk away are brought back once, here
 ROUNDING_32 = 6e-8  # relative rounding of a kernel value kept in float32
-MAX_SINGLE_SETTLES = 3  # float64 corrections tried before rows become float64
-MAX_SETTLES = 50  # after these, what is left is rounding
-HOPELESS = 1e-3  # of what float64 may round in slopes: no tol below is ever met
-HOPELESS_MOVES = 50  # per variable, that such a problem may make to come
-AS_FAR = 1e4  # times that rounding
-SHARP = 1e-11  # violation, relative to the slopes, that counts as none
-SHARPENING_ROUNDS = 8
-SHARPENING_MOVES = 4  # per free variable, to find out who is free, between two rounds
-MOVES_BEFORE_NEWTON = 20  # per variable
 
 
 def solve_smo(
@@ -92,13 +80,14 @@ class _Descent:
         self, problem: DualProblem, gram: Gram, options: Options, pace: Pace
     ) -> None:
         self.problem, self.gram, self.options, self.pace = problem, gram, options, pace
-        n = len(problem.linear)
+        n, tuning = len(problem.linear), options.tuning.smo
+        self.tuning = tuning
         self.n_settles, self.n_iter_at_settle = 0, -1
-        self.check_every = CHECK_EVERY
+        self.check_every = most = tuning.check_every
         if options.shrinking:
-            self.check_every = int(np.clip(n, FEWEST_BETWEEN_CHECKS, CHECK_EVERY))
+            self.check_every = int(np.clip(n, tuning.min_check_every, most))
         self.next_check = pace.n_iter + self.check_every
-        self.moves_between_steps = MOVES_BEFORE_NEWTON * n
+        self.moves_between_steps = tuning.moves_before_newton * n
         self.next_step = pace.n_iter + self.moves_between_steps
         self.was_unshrunk = False
         self.epoch = epoch_of(problem)
@@ -106,7 +95,7 @@ class _Descent:
         check_finite(self.diagonal)
         self.bound = gram.bound()
         self.exact = RunningGradient(problem, gram, options.tol)
-        self.rows = RowsAtHand(gram, problem.row, options.cache_bytes)
+        self.rows = RowsAtHand(gram, problem.row, options.cache_bytes, tuning)
         self.active = np.arange(n)
         self.point: Point = self.exact.at(problem.start)
         self._load(self.point)
@@ -176,7 +165,8 @@ class _Descent:
         if self.pace.n_iter >= self.next_step:
             self._step_midway()
         if self.options.shrinking:
-            if violation <= NEAR * self.options.tol and not self.was_unshrunk:
+            near = self.tuning.unshrink_at * self.options.tol
+            if violation <= near and not self.was_unshrunk:
                 self.was_unshrunk = True
                 self._refresh()
             self._shrink()
@@ -184,9 +174,12 @@ class _Descent:
 
     def _is_hopeless(self, violation: float, floor: float) -> bool:
         """Whether tol is far below rounding, and what is left not far above it."""
-        is_below = self.options.tol < HOPELESS * floor
-        n_moves = HOPELESS_MOVES * len(self.problem.linear)
-        return is_below and violation <= AS_FAR * floor and self.pace.n_iter > n_moves
+        tuning = self.tuning
+        if self.options.tol >= tuning.hopeless_tol * floor:
+            return False
+        n_moves = tuning.hopeless_moves * len(self.problem.linear)
+        is_near = violation <= tuning.hopeless_violation * floor
+        return is_near and self.pace.n_iter > n_moves
 
     def _step_midway(self) -> None:
         """A Newton step of the free variables; again as soon if it gained most."""
@@ -199,7 +192,8 @@ class _Descent:
         self.next_step = self.pace.n_iter + self.moves_between_steps
 
     def _shrink(self) -> None:
-        keep = survivors(self.work, self.problem.is_free_of_equalities)
+        is_single = self.problem.is_free_of_equalities
+        keep = survivors(self.work, is_single, self.tuning.min_shrunk_share)
         if keep is None:
             return
         point, work, active = self.point, self.work, self.active
@@ -240,12 +234,13 @@ class _Descent:
         if violation <= self.options.tol:
             return Status.CONVERGED
         self.n_settles += 1
-        is_double = self.rows.dtype == np.float64
+        is_double, tuning = self.rows.dtype == np.float64, self.tuning
         if violation <= self._rounding_floor(self.point.beta):
             return Status.PRECISION_LIMIT
-        if is_double and (self.n_settles > MAX_SETTLES or not has_moved):
+        if is_double and (self.n_settles > tuning.max_corrections or not has_moved):
             return Status.PRECISION_LIMIT
-        if not is_double and (self.n_settles >= MAX_SINGLE_SETTLES or not has_moved):
+        most = tuning.max_float32_corrections
+        if not is_double and (self.n_settles >= most or not has_moved):
             self._use_double()
         return None
 
@@ -257,17 +252,18 @@ class _Descent:
 
     def _sharpen(self) -> None:
         """From tol to rounding, if the free variables are few enough to solve for."""
-        best = self.point
-        sharp = SHARP * max(1.0, float(np.abs(best.grad).max()))
+        best, tuning = self.point, self.tuning
+        sharp = tuning.polished * max(1.0, float(np.abs(best.grad).max()))
         sharp = max(sharp, self._rounding_floor(best.beta))
-        for _ in range(SHARPENING_ROUNDS):
+        for _ in range(tuning.polish_rounds):
             n_free = self._newton(sharp) if best.violation > sharp else 0
             if n_free == 0:
                 break
             if self.point.violation < best.violation:
                 best = self.point
             if self.point.violation > sharp:
-                n_moves = SHARPENING_MOVES * n_free + min(len(best.beta), CHECK_EVERY)
+                n_moves = min(len(best.beta), tuning.check_every)
+                n_moves += tuning.polish_moves * n_free
                 self._tidy(0.1 * self.point.violation, n_moves)
         self._load(best)
 
@@ -276,7 +272,8 @@ class _Descent:
         free = free_variables(self.problem, self.point.beta)
         if len(free) == 0:
             return 0
-        beta = common_optimum(self.problem, self.gram, self.point, free, tol)
+        newton = self.options.tuning.newton
+        beta = common_optimum(self.problem, self.gram, self.point, free, tol, newton)
         better = self.exact.at(beta)
         if better.objective <= self.point.objective:
             self._load(better)

@@ -121,7 +121,7 @@ def _solve_by_rounds(
                 memory,
                 None,
                 singly,
-                RoundLimits(tol, tuning.inner_tol * tol, left, is_second),
+                RoundLimits(tol, tuning.stack.inner_tol * tol, left, is_second),
                 tuning.compiled_rounds,
             )
             n_moves, left = n_moves + made, left - made
@@ -129,7 +129,7 @@ def _solve_by_rounds(
                 break
             if left <= 0:
                 least = violation
-                most = left = min(4 * most, tuning.work_per_call // n)
+                most = left = min(4 * most, tuning.stack.work_per_call // n)
     finally:
         pass_on(square)
     point = make_point(problem, work.beta, work.grad)

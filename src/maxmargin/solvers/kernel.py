@@ -21,8 +21,6 @@ from maxmargin.solvers.pace import Pace
 from maxmargin.solvers.result import Options, Solution
 from maxmargin.typing import FloatVector
 
-MANY = 300  # samples: below, a polish to the last digits costs little
-
 
 def solve(
     problem: DualProblem,
@@ -68,7 +66,7 @@ def _solve_sorted(
             return replace(solution, n_iter=pace.n_iter)
         if np.isfinite(solution.violation):
             problem = problem.starting_at(solution.beta)
-        if isinstance(gram, HeldGram) and gram.n >= MANY:
+        if isinstance(gram, HeldGram) and gram.n >= tuning.min_decomposed:
             reached = decompose(problem, gram, options, pace)
             if reached.status is not None:
                 return _solution(problem, reached, pace)
@@ -83,7 +81,7 @@ def _can_decompose(problem: DualProblem, gram: Gram, options: Options) -> bool:
         return False
     if not gram.bound() <= single.LARGEST:
         return False
-    return options.method == "grow" or gram.n >= MANY
+    return options.method == "grow" or gram.n >= options.tuning.min_decomposed
 
 
 def _solution(problem: DualProblem, reached: Reached, pace: Pace) -> Solution:

@@ -42,17 +42,13 @@ from maxmargin.solvers.free_inverse import (
     make_free_set,
 )
 from maxmargin.solvers.gradient import Point
+from maxmargin.solvers.tuning import NewtonTuning
 from maxmargin.solvers.work import Work, gather_work, set_masks
 from maxmargin.typing import FloatMatrix, FloatVector, IntVector, KernelMatrix
 
 RIDGE = 4.0  # times what float32 may have added to an eigenvalue
 LARGER = 10.0  # times, where the system is not positive still
 MAX_RIDGES = 4
-INVERSE, BOUND = 0.02, 0.5  # what they cost per value, in values that moves look at
-FIRST_SHARE = 0.25  # of the variables that may meet a bound, before that is known
-MIN_BOUNDS = 20  # of them, to be safe
-VALUES_PER_CALL = 20_000_000  # of the inverse, corrected before Python looks up
-MAX_INVERTED = 2500  # variables: an inverse of these takes a third of a second
 
 
 class NewtonSteps:
@@ -61,21 +57,27 @@ class NewtonSteps:
     Costs are counted in values of K: time has no say.
     """
 
-    def __init__(self, is_bound: bool, is_stopped: Callable[[], bool]) -> None:
+    def __init__(
+        self, is_bound: bool, is_stopped: Callable[[], bool], tuning: NewtonTuning
+    ) -> None:
         """`is_bound` says whether sums within a group are fixed."""
-        self.is_bound, self.is_stopped = is_bound, is_stopped
+        self.is_bound, self.is_stopped, self.tuning = is_bound, is_stopped, tuning
         self.effort = 0.0  # values that moves have looked at since the last step
-        self.share_met = FIRST_SHARE  # of the free ones, that meet a bound on the way
+        self.share_met = (
+            tuning.first_share
+        )  # of the free ones, that meet a bound on the way
 
     def due(self, work: Work) -> IntVector | None:
         """The free variables, if they are to take a step now."""
         if len(work.start) > MAX_GROUPS + 1:
             return None
         free = np.flatnonzero(is_interior(work, work.beta))
-        n = len(free)
-        n_met = max(self.share_met * n, MIN_BOUNDS)  # infinite where steps are useless
-        cost = n**2 * (INVERSE * n + BOUND * n_met)
-        return free if 2 <= n <= MAX_INVERTED and self.effort >= cost else None
+        n, tuning = len(free), self.tuning
+        # Infinite where steps have turned out to be useless.
+        n_met = max(self.share_met * n, tuning.min_bounds)
+        cost = n**2 * (tuning.inverse_cost * n + tuning.bound_cost * n_met)
+        is_due = 2 <= n <= tuning.max_variables and self.effort >= cost
+        return free if is_due else None
 
     def take(self, work: Work, free: IntVector, K: KernelMatrix) -> FloatVector:
         """Move the free variables to their common optimum; returns their change.
@@ -101,7 +103,7 @@ class NewtonSteps:
         entries = _with_inverse(work, free, K, n_groups)
         if entries is None:
             return 0
-        is_there, most = False, 1 + VALUES_PER_CALL // len(free) ** 2
+        is_there, most = False, 1 + self.tuning.values_per_call // len(free) ** 2
         while not (is_there or self.is_stopped()):
             is_there = step_to_common_optimum(work, entries, n_groups, most)
         return len(free) - int(entries.counts[N])
@@ -163,7 +165,12 @@ def free_variables(problem: DualProblem, beta: FloatVector) -> IntVector:
 
 
 def common_optimum(
-    problem: DualProblem, gram: Gram, point: Point, free: IntVector, tol: float
+    problem: DualProblem,
+    gram: Gram,
+    point: Point,
+    free: IntVector,
+    tol: float,
+    tuning: NewtonTuning,
 ) -> FloatVector:
     """beta after the active-set method among these variables, in float64.
 
@@ -173,7 +180,7 @@ def common_optimum(
     cache = hold_all(np.ascontiguousarray(gram_block(gram, rows, rows)))
     work = gather_work(problem, free, point.beta, point.grad, gram.diagonal())
     work = work._replace(row=everything)
-    most = 1 + VALUES_PER_CALL // len(free) ** 2
+    most = 1 + tuning.values_per_call // len(free) ** 2
     solve_active_set(
         work,
         everything,

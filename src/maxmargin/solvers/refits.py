@@ -24,13 +24,10 @@ from maxmargin.solvers.pace import Pace
 from maxmargin.solvers.pair_selection import bounds
 from maxmargin.solvers.pairs import pair_epoch
 from maxmargin.solvers.result import PairRule, Status
+from maxmargin.solvers.tuning import Tuning
 from maxmargin.solvers.work import Work, gather_work, part_of, set_masks
 from maxmargin.solvers.working_set import SINGLY
 from maxmargin.typing import BoolVector, FloatVector, IntVector, KernelMatrix
-
-PATIENCE, LOOK_EVERY, INNER_TOL = 50, 4, 0.7
-NEAREST, PER_FREE = 96, 1.5  # movers at first: so many, and more for a free variable
-MOST_JOINING = 64  # at once
 
 FillRows = Callable[[IntVector, KernelMatrix], None]  # of K, into a matrix
 
@@ -77,16 +74,18 @@ class Refits:
         level: float,
         diagonal: FloatVector,
         fill: FillRows,
+        tuning: Tuning,
     ) -> None:
         """`level` is the multiplier of the group, if there is one, and else 0."""
         n = len(diagonal)
-        self.fill = fill
+        self.fill, self.tuning = fill, tuning
         self.is_bound = not problem.is_free_of_equalities
         beta, grad = solved.beta, solved.grad
         self.full = gather_work(problem, np.arange(n), beta, grad, diagonal)
         self.kept = _keep_nothing(n)
         is_near = is_interior(problem, beta)
-        n_first = min(n, NEAREST + int(PER_FREE * np.count_nonzero(is_near)))
+        n_first = int(tuning.refits.share_of_free * np.count_nonzero(is_near))
+        n_first = min(n, tuning.refits.min_first + n_first)
         distance = _distance(self.full, level)
         is_near[np.argpartition(distance, n_first - 1)[:n_first]] = True
         self._keep(np.flatnonzero(is_near | (beta != 0.0)))
@@ -108,32 +107,31 @@ class Refits:
         return Ended(work.beta, work.grad, self._until_tol(work, pace))
 
     def _until_tol(self, work: Work, pace: Pace) -> Status | None:
-        tol, kept = pace.options.tol, self.kept
+        tol, kept, tuning = pace.options.tol, self.kept, self.tuning
+        inner_tol = tuning.stack.inner_tol * tol
         is_second = pace.options.working_set is PairRule.SECOND_ORDER
         singly = None if self.is_bound else SINGLY
-        newton = NewtonSteps(self.is_bound, pace.is_stopped)
+        newton = NewtonSteps(self.is_bound, pace.is_stopped, tuning.newton)
         least, n_vain = np.inf, 0
         while True:
             raise_if_stopped()
-            most = LOOK_EVERY * int(kept.n_movers[0])
+            most = tuning.newton.moves_before_look * int(kept.n_movers[0])
             most = min(most, pace.max_iter - pace.n_iter)
-            made, violation = _settle(
-                work, kept, singly, INNER_TOL * tol, most, is_second
-            )
+            made, violation = _settle(work, kept, singly, inner_tol, most, is_second)
             pace.n_iter += made
             pace.note_violation(violation)
             if violation <= tol:
                 return Status.CONVERGED
             n_vain = 0 if violation < least else n_vain + 1
             least = min(least, violation)
-            if n_vain > PATIENCE:
+            if n_vain > tuning.refits.max_stalls:
                 return None
             limit = pace.limit()
             if limit is not None:
                 return limit
             newton.effort += made * int(kept.n_movers[0])
             if made < most:  # they agree, but others do not
-                self._join(_outsiders(work, kept, tol, self.is_bound))
+                self._join(self._outsiders(work, tol))
             else:
                 self._newton_step(newton, work)
 
@@ -148,6 +146,17 @@ class Refits:
     def _join(self, new: IntVector) -> None:
         self._keep(new[self.kept.place[new] == NOBODY])
         _admit(self.kept, new)
+
+    def _outsiders(self, work: Work, tol: float) -> IntVector:
+        """Variables that violate and cannot move yet; the worst, if they are many."""
+        up, down = work.grad + work.rise, work.grad + work.fall
+        lowest, highest = (up.min(), down.max()) if self.is_bound else (0.0, 0.0)
+        excess = np.maximum(highest - up, down - lowest)
+        found = np.flatnonzero((excess > tol) & ~self.kept.is_mover)
+        most = self.tuning.refits.max_joining
+        if len(found) > most:
+            found = np.sort(found[np.argpartition(-excess[found], most)[:most]])
+        return found
 
     def _keep(self, new: IntVector) -> None:
         """Compute these rows."""
@@ -263,15 +272,3 @@ def _settle(
     if singly is None:
         return made, highest - lowest
     return made, max(highest, -lowest)
-
-
-def _outsiders(work: Work, kept: Kept, tol: float, is_bound: bool) -> IntVector:
-    """Variables that violate and cannot move yet; the worst, where they are many."""
-    up, down = work.grad + work.rise, work.grad + work.fall
-    lowest, highest = (up.min(), down.max()) if is_bound else (0.0, 0.0)
-    excess = np.maximum(highest - up, down - lowest)
-    found = np.flatnonzero((excess > tol) & ~kept.is_mover)
-    if len(found) > MOST_JOINING:
-        worst = np.argpartition(-excess[found], MOST_JOINING)[:MOST_JOINING]
-        found = np.sort(found[worst])
-    return found

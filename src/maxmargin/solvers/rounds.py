@@ -54,8 +54,6 @@ from maxmargin.solvers.working_set import (
 )
 from maxmargin.typing import FloatVector, IntVector, KernelMatrix
 
-MAX_ROUNDS = 16  # in one call: some hundredths of a second
-
 
 class Panels(NamedTuple):
     """Rows that compiled code computes float32 kernel values from, when needed."""
@@ -110,7 +108,7 @@ def rounds_until(
     even compiled. Returns (moves made, violation, whether there is room for members).
     """
     made, counts, max_members = 0, working_set.counts, len(working_set.square.rows)
-    for _ in range(MAX_ROUNDS):
+    for _ in range(sizes.max_rounds):
         violation = measure(work, working_set, singly)
         if violation <= limits.tol or made >= limits.max_moves:
             return made, violation, True

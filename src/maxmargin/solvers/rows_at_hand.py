@@ -19,21 +19,21 @@ from maxmargin.kernels.cache import (
 from maxmargin.kernels.gram import Gram, MatrixGram, gram_block
 from maxmargin.kernels.source import RowSource, keep_samples
 from maxmargin.solvers.pair_selection import bounds
+from maxmargin.solvers.tuning import SmoTuning
 from maxmargin.solvers.work import Work
 from maxmargin.typing import IntVector, KernelMatrix
 
-MIN_FETCH, MAX_FETCH = 16, 64
-FETCH_SHARE = 8  # of the variables at a time, within the two limits
 DOUBLE_BYTES = 8
-NEAR_SHARE = 0.1  # of the violation
 PROMISED = -2  # a row on its way
 
 
 class RowsAtHand:
     """Kernel rows over the active columns, computed on demand and kept by use."""
 
-    def __init__(self, gram: Gram, row: IntVector, n_bytes: int) -> None:
-        self.gram, self.n_bytes = gram, n_bytes
+    def __init__(
+        self, gram: Gram, row: IntVector, n_bytes: int, tuning: SmoTuning
+    ) -> None:
+        self.gram, self.n_bytes, self.tuning = gram, n_bytes, tuning
         self.n_misses_before, self.n_uses_before = 0, 0
         self._row = row
         n_values = len(row) * gram.n * DOUBLE_BYTES
@@ -82,10 +82,13 @@ class RowsAtHand:
 
     def fetch(self, work: Work, variable: int, violation: float) -> None:
         """Compute the row of a variable, and with it those it will meet next."""
-        n_most = min(len(work.grad) // FETCH_SHARE, MAX_FETCH)
-        n_most = max(min(max(n_most, MIN_FETCH), len(self.cache.owner) // 4), 1)
+        tuning = self.tuning
+        n_most = int(tuning.fetched_share * len(work.grad))
+        n_most = min(max(n_most, tuning.min_fetched), tuning.max_fetched)
+        n_most = max(min(n_most, len(self.cache.owner) // 4), 1)
         wanted = np.empty(n_most, dtype=np.intp)
-        n_wanted = choose_rows(work, self.cache, variable, violation, wanted)
+        near = tuning.near_share * violation
+        n_wanted = choose_rows(work, self.cache, variable, near, wanted)
         self._store(wanted[:n_wanted])
         self.cache.n_misses[0] += 1
 
@@ -116,12 +119,12 @@ class RowsAtHand:
 
 @jit
 def choose_rows(
-    work: Work, cache: RowCache, variable: int, violation: float, wanted: IntVector
+    work: Work, cache: RowCache, variable: int, near: float, wanted: IntVector
 ) -> int:
     """Fill `wanted` with Gram rows to compute, the variable's own first; count them.
 
-    Along come absent rows whose slopes are nearest the extremes: what lies within a
-    share of the violation of them is likely to be chosen soon.
+    Along come absent rows whose slopes are nearest the extremes: what lies as `near`
+    to them as this is likely to be chosen soon.
     """
     grad, rise, fall, rows, slot = work.grad, work.rise, work.fall, work.row, cache.slot
     wanted[0] = rows[variable]
@@ -130,7 +133,7 @@ def choose_rows(
     for g in range(len(work.start) - 1):
         inside = slice(work.start[g], work.start[g + 1])
         low, high = bounds(grad[inside], rise[inside], fall[inside])
-        low, high = low + NEAR_SHARE * violation, high - NEAR_SHARE * violation
+        low, high = low + near, high - near
         for k in range(work.start[g], work.start[g + 1]):
             is_near = grad[k] + rise[k] < low or grad[k] + fall[k] > high
             if n < len(wanted) and is_near and slot[rows[k]] == NOBODY:

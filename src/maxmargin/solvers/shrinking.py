@@ -10,11 +10,11 @@ import numpy as np
 from maxmargin.solvers.work import Work
 from maxmargin.typing import IntVector
 
-MIN_SHARE = 0.1  # of the active variables: fewer are not worth moving memory for
 
-
-def survivors(work: Work, is_free_of_equalities: bool) -> IntVector | None:
-    """The active variables to keep, or None where too few would go."""
+def survivors(
+    work: Work, is_free_of_equalities: bool, min_share: float
+) -> IntVector | None:
+    """The active variables to keep, or None where a smaller share would go."""
     up, down = work.grad + work.rise, work.grad + work.fall
     keep = np.empty(len(up), dtype=bool)
     for g in range(len(work.start) - 1):
@@ -27,6 +27,6 @@ def survivors(work: Work, is_free_of_equalities: bool) -> IntVector | None:
             lowest = -highest
         keep[inside] = (up[inside] <= highest) | (down[inside] >= lowest)
     n_gone = len(keep) - np.count_nonzero(keep)
-    if n_gone < MIN_SHARE * len(keep) or n_gone == len(keep):
+    if n_gone < min_share * len(keep) or n_gone == len(keep):
         return None
     return np.flatnonzero(keep)

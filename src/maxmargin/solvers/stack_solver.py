@@ -64,7 +64,7 @@ from maxmargin.solvers.stack import (
     make_room,
     open_problem,
 )
-from maxmargin.solvers.tuning import Tuning
+from maxmargin.solvers.tuning import StackTuning
 from maxmargin.solvers.work import Work, set_masks
 from maxmargin.solvers.working_set import SINGLY
 from maxmargin.typing import (
@@ -87,7 +87,7 @@ class Goals(NamedTuple):
     has_margin: bool  # nu-SVC: two levels, whose distance is what coefficients are for
     has_slopes: bool  # of the start: they are in the `points` already
     exact_tol: float  # of this machine
-    tuning: Tuning
+    tuning: StackTuning
 
 
 def solve_stack(
@@ -121,7 +121,7 @@ def solve_stack(
         has_margin=has_margin,
         has_slopes=slopes is not None,
         exact_tol=tuning.exact_tol_one_class if is_one_class else tuning.exact_tol,
-        tuning=tuning,
+        tuning=tuning.stack,
     )
     task = partial(_solve_part, stack, source, goals, out)
     run_all([partial(task, first, last) for first, last in _chunks(stack)], n_threads)

@@ -1,8 +1,9 @@
 """Which numbers decide how a kernel problem is solved? All of them, with their units.
 
-A value of this type is part of the options of a fit and is handed to compiled code as
-an argument, so that a test may pass another one. Costs are counted, never timed: a move
-is one step of SMO, a value is one K_ij.
+A value of this type is part of the options of a fit, so that a test may pass another
+one. Compiled code is handed the part that it reads. Costs are counted, never timed: a
+move is one step of SMO, a value is one K_ij. What is not here are the numbers of
+floating-point arithmetic and of array layouts, which stand where they are used.
 """
 
 from typing import NamedTuple
@@ -21,6 +22,130 @@ class RoundSizes(NamedTuple):
     evicted_share: float
     # Violation of the members where a round ends, relative to that of all variables.
     inner_tol: float
+    # Rounds that a member at a bound is kept for, and what it may violate without being
+    # kept for longer, relative to the violation.
+    max_rest: int = 2
+    near_share: float = 0.5
+    # Resting members for each variable admitted: with fewer, more are admitted.
+    min_resting: float = 0.5
+    # Rounds in one call of compiled code: some hundredths of a second.
+    max_rounds: int = 16
+
+
+class StackTuning(NamedTuple):
+    """Of problems that are solved on all of K: few moves, active set, many moves."""
+
+    # Violation to reach, relative to tol: the certificate sums anew.
+    inner_tol: float = 0.7
+    # Moves per variable before the active-set method is tried. What SMO solves with
+    # fewer has mostly variables at bounds, for which it is the better method.
+    moves_before_active_set: int = 4
+    # And in all: that method costs some dozens of moves to begin with.
+    min_moves_before_active_set: int = 64
+    # Moves per variable after the active-set method has failed. Beyond, the problem is
+    # too hard for a single call.
+    max_moves: int = 100
+    # Violation of nu-SVC, relative to the margin that its coefficients are divided by.
+    margin_share: float = 0.01
+    # By how much tol is made finer at least, while the violation is larger than that.
+    refinement: float = 0.1
+    # Margin of nu-SVC, relative to the violation: where it is as small as this twice,
+    # the optimal margin is zero, and no finer tolerance finds one.
+    negligible_margin: float = 0.05
+    # Violation, relative to the largest slope there could be: a larger one says nothing
+    # about a margin.
+    meaningful_violation: float = 0.01
+    # Slopes changed by moves in one call of compiled code: about 50 ms.
+    work_per_call: int = 50_000_000
+
+
+class CheckTuning(NamedTuple):
+    """When decomposition, whose rows are in float32, computes slopes in float64."""
+
+    # Violation, in units of tol, from which on an error of slopes matters; and the
+    # error that does, if it adds up at random.
+    near: float = 10.0
+    max_drift: float = 1.0
+    # Variables in doubt, relative to all: with more, all slopes are computed again.
+    max_share: float = 0.5
+    # Support vectors that show whether float32 blurs the objective; all of them are
+    # looked at where that costs so many products, a millisecond.
+    n_sampled: int = 16
+    cheap_products: float = 1e7
+    # Corrections at the end, and midway, after which float32 is not enough; and rounds
+    # or corrections without a move.
+    max_corrections: int = 4
+    max_drifts: int = 8
+    max_idle: int = 8
+
+
+class NewtonTuning(NamedTuple):
+    """When free variables take a Newton step: when moves have cost as much."""
+
+    # Moves of each member between two looks at this, and members from which on.
+    moves_before_look: int = 4
+    min_members: int = 256
+    # What an inverse costs, and a variable that meets a bound: values of K that moves
+    # look at, for each value of the inverse.
+    inverse_cost: float = 0.02
+    bound_cost: float = 0.5
+    # Variables that may meet a bound, relative to the free ones, before a step has
+    # shown it; and at least.
+    first_share: float = 0.25
+    min_bounds: int = 20
+    # Variables: an inverse of these takes a third of a second.
+    max_variables: int = 2500
+    # Values of the inverse that are corrected before Python looks up.
+    values_per_call: int = 20_000_000
+
+
+class SmoTuning(NamedTuple):
+    """Of sequential minimal optimisation on all variables."""
+
+    # Moves between two looks at shrinking and precision; of small problems as many as
+    # they have variables, but no fewer than these, which cost as much as a look.
+    check_every: int = 1000
+    min_check_every: int = 250
+    # Violation, in units of tol, where variables shrunk away are brought back once.
+    unshrink_at: float = 10.0
+    # Corrections in float64 before rows become float64, and after which what is left
+    # is rounding.
+    max_float32_corrections: int = 3
+    max_corrections: int = 50
+    # Variables at rest, relative to the active ones: with fewer, none is set aside.
+    min_shrunk_share: float = 0.1
+    # Rows fetched at a time, relative to the variables, within two limits: those whose
+    # slopes are so near to the extreme ones, relative to the violation.
+    fetched_share: float = 0.125
+    min_fetched: int = 16
+    max_fetched: int = 64
+    near_share: float = 0.1
+    # Moves per variable before the first Newton step of the free variables.
+    moves_before_newton: int = 20
+    # tol, relative to what float64 rounds in slopes, below which it is never met; moves
+    # per variable before that is concluded, and how near to that rounding they must
+    # have come.
+    hopeless_tol: float = 1e-3
+    hopeless_moves: int = 50
+    hopeless_violation: float = 1e4
+    # Violation, relative to the slopes, that counts as none in the final polish; its
+    # rounds, and moves per free variable between two of them, which find out what is
+    # free.
+    polished: float = 1e-11
+    polish_rounds: int = 8
+    polish_moves: int = 4
+
+
+class RefitTuning(NamedTuple):
+    """Of a solved problem that is solved again without some of its samples."""
+
+    # Variables that may move at first: so many, and more for each free one, whose
+    # slopes are nearest to a violation; and how many join at once.
+    min_first: int = 96
+    share_of_free: float = 1.5
+    max_joining: int = 64
+    # Calls that do not lower the violation, after which another solver takes over.
+    max_stalls: int = 50
 
 
 class Tuning(NamedTuple):
@@ -32,6 +157,14 @@ class Tuning(NamedTuple):
     # Rounds whose values threads compute cost some hundred microseconds of Python, and
     # so do more at a time; moves go on to the `inner_tol` above where they are few.
     threaded_rounds: RoundSizes = RoundSizes(1 / 32, 128, 512, 2048, 0.15, 0.3)
+    stack: StackTuning = StackTuning()
+    checks: CheckTuning = CheckTuning()
+    newton: NewtonTuning = NewtonTuning()
+    smo: SmoTuning = SmoTuning()
+    refits: RefitTuning = RefitTuning()
+
+    # Samples from which on a working set is tried before all of K.
+    min_decomposed: int = 300
     # Variables up to which the rounds of dense rows of few features are compiled.
     max_compiled_rounds: int = 3000
     # Of the cache, for the kernel matrix between members: where rows are kept in what
@@ -71,28 +204,15 @@ class Tuning(NamedTuple):
     # The same of one-class machines: samples on the boundary are told from outliers by
     # the last digits.
     exact_tol_one_class: float = 1e-13
-    # Violation of other answers, relative to tol: the certificate sums anew.
-    inner_tol: float = 0.7
-    # Moves per variable before the active-set method is tried. What SMO solves with
-    # fewer has mostly variables at bounds, for which it is the better method.
-    moves_before_active_set: int = 4
-    # And in all: that method costs some dozens of moves to begin with.
-    min_moves_before_active_set: int = 64
-    # Moves per variable after the active-set method has failed. Beyond, the problem is
-    # too hard for a single call.
-    max_moves: int = 100
-    # Violation of nu-SVC, relative to the margin that its coefficients are divided by.
-    margin_share: float = 0.01
-    # By how much tol is made finer at least, while the violation is larger than that.
-    refinement: float = 0.1
-    # Margin of nu-SVC, relative to the violation: where it is as small as this twice,
-    # the optimal margin is zero, and no finer tolerance finds one.
-    negligible_margin: float = 0.05
-    # Violation, relative to the largest slope there could be: a larger one says nothing
-    # about a margin.
-    meaningful_violation: float = 0.01
-    # Slopes changed by moves in one call of compiled code: about 50 ms.
-    work_per_call: int = 50_000_000
+
+    # A linear kernel is solved through w from so many samples on, and so many for each
+    # feature: below, pairs of variables are as fast.
+    min_by_weights: int = 1000
+    min_by_weights_per_feature: int = 4
+    # Moves of SMO that are tried first: one for each sample, which easy problems need,
+    # or what costs a tenth of Newton's method with its d (d + 10) products a sample.
+    tried_per_sample: float = 1.0
+    tried_per_product: float = 2.5
 
 
 TUNING = Tuning()

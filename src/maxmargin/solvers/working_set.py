@@ -23,9 +23,6 @@ from maxmargin.typing import FloatMatrix, FloatVector, IntVector, KernelMatrix
 
 SINGLY = 1  # any number: no equality binds the variables
 OUTSIDE = -1  # the age of a variable that is no member
-MAX_REST = 2  # rounds that a member at a bound is kept for
-NEAR_SHARE = 0.5  # of the violation: who violates more is no resting member
-MIN_RESTING = 0.5  # resting members for each that is admitted: with fewer, admit more
 N, N_NEW, N_COMPUTED = 0, 1, 2  # of `counts`
 LOWEST, HIGHEST = 0, 1  # of `extremes`
 
@@ -102,9 +99,10 @@ def evict(
             n_free += 1
         else:
             age[i] += 1
-            is_kept[k] = age[i] <= MAX_REST or _is_near(work, working_set, i)
+            is_recent = age[i] <= sizes.max_rest
+            is_kept[k] = is_recent or _is_near(work, working_set, sizes.near_share, i)
         n_kept += is_kept[k]
-    if n > 0 and n - n_free < MIN_RESTING * counts[N_NEW]:
+    if n > 0 and n - n_free < sizes.min_resting * counts[N_NEW]:
         counts[N_NEW] = min(2 * counts[N_NEW], sizes.max_new)
     room = n_all if max_members >= n_all else max_members - counts[N_NEW]
     if n_kept > room:
@@ -136,13 +134,13 @@ def evict(
 
 
 @jit
-def _is_near(work: Work, working_set: WorkingSet, i: int) -> bool:
-    """Whether a variable violates by more than a share of its group's violation."""
+def _is_near(work: Work, working_set: WorkingSet, share: float, i: int) -> bool:
+    """Whether a variable's slope is within a share of the violation of the extreme."""
     g = 0
     while i >= work.start[g + 1]:
         g += 1
     lowest, highest = working_set.extremes[LOWEST, g], working_set.extremes[HIGHEST, g]
-    margin = NEAR_SHARE * (highest - lowest)
+    margin = share * (highest - lowest)
     is_low = work.grad[i] + work.rise[i] < lowest + margin
     return is_low or work.grad[i] + work.fall[i] > highest - margin
 
