@@ -35,7 +35,9 @@ def part_of_kernel(K: KernelMatrix, index: IntVector) -> Part:
 
 def run_ends(index: IntVector) -> IntVector:
     """Where runs of neighbours end."""
-    return np.append(np.flatnonzero(np.diff(index) != 1) + 1, len(index))
+    is_last = np.ones(len(index), dtype=np.bool_)
+    is_last[:-1] = index[1:] != index[:-1] + 1
+    return np.flatnonzero(is_last) + 1
 
 
 def _run_length(part: Part) -> float:

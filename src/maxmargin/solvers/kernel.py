@@ -62,6 +62,8 @@ def _solve_sorted(
     if is_small:
         solution, has_converged = solve_in_memory(problem, gram, pace, image)
         pace.n_iter += solution.n_iter
+        if has_converged and pace.n_iter == solution.n_iter:
+            return solution
         if has_converged:
             return replace(solution, n_iter=pace.n_iter)
         if np.isfinite(solution.violation):

@@ -5,6 +5,7 @@ have is a matrix with a row for each property, and so are the answers: compiled 
 takes each array apart into seven arguments, of every function that gets one.
 """
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -109,7 +110,8 @@ class Room(NamedTuple):
 
 def make_room(stack: Stack, first: int, last: int) -> Room:
     """Room for these problems."""
-    sizes = np.diff(stack.end, prepend=0)[first:last].tolist()
+    ends = [0, *stack.end.tolist()]
+    sizes = [b - a for a, b in pairwise(ends[first : last + 1])]
     n_rows = stack.n_rows[first:last].tolist()
     pairs = zip(sizes, n_rows, strict=True)
     n, m = padded(max(sizes)), max(n_rows)
