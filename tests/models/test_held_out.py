@@ -25,7 +25,7 @@ from maxmargin.models.machine import Fit, fit_decision, fit_margin, fit_tube
 from maxmargin.problems import DualProblem, epsilon_svr, nu_svr, one_class
 from maxmargin.problems.classification import c_svc, feasible_nu_svc
 from maxmargin.solvers import Options, Status
-from maxmargin.solvers.refits import Refits
+from maxmargin.solvers.refits import WarmRefitter
 
 Floats = npt.NDArray[np.float64]
 TOL = 1e-8
@@ -161,7 +161,7 @@ def test_what_the_few_cannot_do_others_do(monkeypatch: pytest.MonkeyPatch) -> No
     folds = shuffled_folds(420, np.random.RandomState(0))
     expected = held_out_decisions(solved, folds)
 
-    monkeypatch.setattr(Refits, "_until_tol", lambda *_: None)
+    monkeypatch.setattr(WarmRefitter, "_until_tol", lambda *_: None)
     found = held_out_decisions(solved, folds)
 
     assert found.status is Status.CONVERGED
@@ -176,7 +176,7 @@ def test_little_memory_changes_little(monkeypatch: pytest.MonkeyPatch) -> None:
     much, little = Options(tol=1e-3), Options(tol=1e-3, cache_bytes=1 << 20)
     expected = held_out_decisions(replace(solved, options=much), folds).decisions
 
-    monkeypatch.setattr(Refits, "__init__", None)  # whose rows would not fit
+    monkeypatch.setattr(WarmRefitter, "__init__", None)  # whose rows would not fit
     found = held_out_decisions(replace(solved, options=little), folds).decisions
 
     assert np.abs(found - expected).max() < 1e-2

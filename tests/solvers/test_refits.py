@@ -18,13 +18,13 @@ from maxmargin.problems.dual import kkt_violation
 from maxmargin.solvers import Options, Status, solve
 from maxmargin.solvers.newton_steps import NewtonSteps
 from maxmargin.solvers.pace import Pace
-from maxmargin.solvers.refits import Ended, Refits
+from maxmargin.solvers.refits import Refit, WarmRefitter
 from maxmargin.solvers.result import PairRule
 from maxmargin.solvers.tuning import TUNING, Tuning
 
 Floats = npt.NDArray[np.float64]
 N, TOL = 400, 1e-4
-EVERYBODY = np.arange(N)
+ALL_SAMPLES = np.arange(N)
 NAMES = ["c_svc", "c_svc without intercept", "epsilon_svr", "one_class"]
 
 
@@ -51,13 +51,15 @@ def looking_after(n_moves: int) -> Tuning:
     return TUNING._replace(newton=newton)
 
 
-def solved(problem: DualProblem, gram: VectorGram, tuning: Tuning = TUNING) -> Refits:
+def solved(
+    problem: DualProblem, gram: VectorGram, tuning: Tuning = TUNING
+) -> WarmRefitter:
     found = solve(problem, gram, Options(tol=TOL))
     assert found.grad is not None
     level = float(found.level[0]) if len(found.level) else 0.0
-    full = Ended(found.beta, found.grad, None)
+    full = Refit(found.beta, found.grad, None)
     fill = Arena(gram, 0, 1).fill
-    return Refits(problem, full, level, gram.diagonal(), fill, tuning)
+    return WarmRefitter(problem, full, level, gram.diagonal(), fill, tuning)
 
 
 def without(problem: DualProblem, fold: npt.NDArray[np.intp]) -> DualProblem:
@@ -74,7 +76,7 @@ def violation(problem: DualProblem, gram: VectorGram, beta: Floats) -> float:
     assert ((beta >= problem.lower) & (beta <= problem.upper)).all()
     if not problem.is_free_of_equalities:
         assert beta.sum() == pytest.approx(problem.start.sum(), abs=1e-10)
-    K = gram_block(gram, EVERYBODY, EVERYBODY)
+    K = gram_block(gram, ALL_SAMPLES, ALL_SAMPLES)
     return kkt_violation(problem, beta, K @ beta + problem.linear)
 
 
@@ -86,7 +88,7 @@ def test_every_fold_is_solved(name: str, working_set: PairRule) -> None:
     options = Options(tol=TOL, working_set=working_set)
 
     for k in range(4):
-        problem = without(problems[name], EVERYBODY[k::4])
+        problem = without(problems[name], ALL_SAMPLES[k::4])
         pace = Pace(options, N)
         found = refit.solve(problem, pace)
         assert found.status is Status.CONVERGED
@@ -99,21 +101,21 @@ def test_violators_join(name: str) -> None:
     gram, problems = draw()
     tuning = tuned(min_first=8, share_of_free=0.0, max_joining=4)
     refit = solved(problems[name], gram, tuning)
-    n_first = int(refit.kept.n_movers[0])
-    problem = without(problems[name], EVERYBODY[:150])
+    n_first = int(refit.kept.n_candidates[0])
+    problem = without(problems[name], ALL_SAMPLES[:150])
 
     found = refit.solve(problem, Pace(Options(tol=TOL), N))
 
-    n_movers, n_rows = int(refit.kept.n_movers[0]), int(refit.kept.n_rows[0])
+    n_candidates, n_rows = int(refit.kept.n_candidates[0]), int(refit.kept.n_rows[0])
     assert found.status is Status.CONVERGED
     assert violation(problem, gram, found.beta) < 1.05 * TOL
-    assert n_first < n_movers <= n_rows < N
-    movers, rows = refit.kept.movers[:n_movers], refit.kept.rows[:n_rows]
-    assert len(np.unique(movers)) == n_movers
-    K = gram_block(gram, EVERYBODY, EVERYBODY)
-    square = refit.kept.square.rows[:n_movers, :n_movers]
-    assert np.abs(square - K[np.ix_(movers, movers)]).max() < 1e-6
-    assert np.abs(rows[refit.kept.place[movers]] - K[movers]).max() < 1e-6
+    assert n_first < n_candidates <= n_rows < N
+    candidates, rows = refit.kept.candidates[:n_candidates], refit.kept.rows[:n_rows]
+    assert len(np.unique(candidates)) == n_candidates
+    K = gram_block(gram, ALL_SAMPLES, ALL_SAMPLES)
+    square = refit.kept.square.rows[:n_candidates, :n_candidates]
+    assert np.abs(square - K[np.ix_(candidates, candidates)]).max() < 1e-6
+    assert np.abs(rows[refit.kept.place[candidates]] - K[candidates]).max() < 1e-6
 
 
 def test_many_moves_give_way_to_newton_steps(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,7 +128,7 @@ def test_many_moves_give_way_to_newton_steps(monkeypatch: pytest.MonkeyPatch) ->
 
     refit = solved(problems["c_svc"], gram, looking_after(1))
     monkeypatch.setattr(NewtonSteps, "take", counted)
-    problem = without(problems["c_svc"], EVERYBODY[::5])
+    problem = without(problems["c_svc"], ALL_SAMPLES[::5])
 
     found = refit.solve(problem, Pace(Options(tol=1e-3), N))
 
@@ -138,7 +140,7 @@ def test_many_moves_give_way_to_newton_steps(monkeypatch: pytest.MonkeyPatch) ->
 def test_limits_hold() -> None:
     gram, problems = draw()
     refit = solved(problems["c_svc"], gram)
-    problem = without(problems["c_svc"], EVERYBODY[::5])
+    problem = without(problems["c_svc"], ALL_SAMPLES[::5])
 
     pace = Pace(Options(tol=TOL, max_iter=5), N)
     found = refit.solve(problem, pace)
@@ -156,8 +158,8 @@ def test_a_sum_without_room_is_left_to_others() -> None:
     gram, problems = draw()
     tuning = tuned(min_first=4, share_of_free=0.0)
     refit = solved(problems["one_class"], gram, tuning)
-    inside = EVERYBODY[:: N // 80]
-    problem = without(problems["one_class"], np.setdiff1d(EVERYBODY, inside))
+    inside = ALL_SAMPLES[:: N // 80]
+    problem = without(problems["one_class"], np.setdiff1d(ALL_SAMPLES, inside))
     problem = problem._replace(start=problem.upper)  # all of it
 
     found = refit.solve(problem, Pace(Options(tol=TOL), N))

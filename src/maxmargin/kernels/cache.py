@@ -15,7 +15,7 @@ from maxmargin.typing import IntVector, KernelMatrix
 NOBODY = -1
 MIN_SLOTS = 2  # a pair of variables needs two rows at once
 MEMORY_SHARE = 0.25  # of physical memory, for cache_size="auto"
-UNKNOWN_MEMORY = 4 << 30  # assumed where the system does not tell
+UNKNOWN_MEMORY = 4 << 30  # assumed where the system does not report it
 CONTAINER_LIMITS = (  # of Linux, in its second and its first form
     "/sys/fs/cgroup/memory.max",
     "/sys/fs/cgroup/memory/memory.limit_in_bytes",
@@ -49,7 +49,7 @@ def default_cache_bytes() -> int:
 
 
 def _container_limits() -> list[int]:
-    """What a container may use, if it says so; "max" is no limit."""
+    """What a container may use, if that is limited; "max" is no limit."""
     limits = []
     for path in CONTAINER_LIMITS:
         with suppress(OSError, ValueError):

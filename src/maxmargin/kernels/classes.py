@@ -1,7 +1,7 @@
 """What do the pairs of many classes have in common? Everything within a class.
 
 With one machine a pair, a class meets itself in as many problems as there are others.
-What concerns one class only is made once, when somebody first needs it: its rows as
+What concerns one class only is made once, when it is first needed: its rows as
 compiled code wants them, and the kernel between them. Rows of a pair come class by
 class, so that what is shared lies in blocks.
 """
@@ -41,7 +41,7 @@ from maxmargin.typing import FloatMatrix, FloatVector, IntVector, KernelMatrix
 
 SINGLE, DOUBLE = 4, 8  # bytes of a value
 REPEATED = 2  # times that pairs need a value of K, on average: then it is kept
-NEVER = 1 << 62  # bytes that nobody has
+NEVER = 1 << 62  # bytes: more than there are
 
 
 class Sizes(NamedTuple):
@@ -203,7 +203,7 @@ def _pack(
 
 
 class BlockGrams(PairGrams):
-    """Values that are dear even in float64: what is computed once is kept as such."""
+    """Values that are expensive even in float64 are computed once and kept."""
 
     def __init__(
         self, gram: VectorGram, members: Sequence[IntVector], sizes: Sizes
@@ -243,7 +243,7 @@ class PairGram:
     ) -> None:
         """`n_whole`: the samples, where all of K costs little more than a part."""
         self.n, self.gram, self.index, self.n_whole = len(index), gram, index, n_whole
-        self.kernel, self.rows = gram.kernel, gram.rows  # of everybody
+        self.kernel, self.rows = gram.kernel, gram.rows  # of all classes
         self._own: Once[Rows] = Once(partial(gram.rows.take, index))
         self._single = single
 

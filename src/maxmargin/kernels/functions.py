@@ -1,4 +1,4 @@
-"""How alike are two rows? One formula per kernel, over blocks of rows."""
+"""What is the kernel between two rows? One formula per kernel, over blocks of rows."""
 
 from typing import NamedTuple, TypeAlias
 
@@ -58,7 +58,7 @@ class Polynomial(NamedTuple):
 
     def bound(self, rows: Rows) -> float:
         largest = self.gamma * float(rows.squared_norms().max()) + abs(self.coef0)
-        with np.errstate(over="ignore"):  # an infinite bound says what is needed
+        with np.errstate(over="ignore"):  # an infinite bound is a bound
             return float(np.float64(largest) ** self.degree)
 
 

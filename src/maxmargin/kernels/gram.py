@@ -48,7 +48,7 @@ class Gram(Protocol):
         """K_ii."""
 
     def bound(self) -> float:
-        """A number that no |K_ij| exceeds; inf where nobody knows one."""
+        """A number that no |K_ij| exceeds; inf where none is known."""
 
     def fill(self, rows: IntVector, columns: IntVector, out: KernelMatrix) -> None:
         """Write K_ij for these rows and columns, computed in float64."""
@@ -264,7 +264,7 @@ class RowsGram:
         self._asking = threading.Lock()
 
     def diagonal(self) -> FloatVector:
-        """K_ii, asked for once, whoever of the threads comes first."""
+        """K_ii, computed once, by the thread that comes first."""
         with self._asking:
             if self._diagonal is None:
                 self._diagonal = self._ask_diagonal()

@@ -1,4 +1,4 @@
-"""How is memory promised for a matrix whose size nobody knows yet, and used again?
+"""How is memory reserved for a matrix of unknown size, and used again?
 
 The system hands out pages when they are first written to. A matrix made for the most
 that may come thus costs what is really used, unless pages are huge: then every row
@@ -38,7 +38,7 @@ def promised_square(side: int) -> KernelMatrix:
 
 
 def pass_on(square: KernelMatrix) -> None:
-    """The square is no longer needed: somebody else may write over it."""
+    """The square is no longer needed: others may write over it."""
     flat = square.base
     if isinstance(flat, np.ndarray) and len(flat) == MOST_SPARE:
         _spare.append(flat)

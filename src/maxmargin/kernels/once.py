@@ -1,4 +1,5 @@
-"""Who makes what many threads need? The first that asks; the others wait."""
+"""How is a value that many threads need made once? The first thread makes it, the
+others wait: lazy evaluation under a lock."""
 
 import threading
 from collections.abc import Callable
@@ -10,7 +11,7 @@ T = TypeVar("T")
 class Once(Generic[T]):
     """A value that is made when it is first asked for.
 
-    `make` should not refer to whoever holds this: large values would outlive their
+    `make` should not refer to the owner of this: large values would outlive their
     use until cycles are looked for.
     """
 

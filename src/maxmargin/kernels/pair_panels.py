@@ -1,7 +1,7 @@
 """What is left to compute for a pair of classes? The kernel between the two.
 
-Each class has its rows in panels, and its own square once somebody has asked for it. A
-value is the same whoever computes it: all pairs subtract the same middle, and a sum of
+Each class has its rows in panels, and its own square once it has been asked for. A
+value is the same in every thread: all pairs subtract the same middle, and a sum of
 products goes feature by feature wherever the two rows lie.
 """
 

@@ -1,4 +1,4 @@
-"""How is LLVM told to let a strip meet a panel? All in registers, for either precision.
+"""How are the dot products of a strip and a panel made in LLVM? All in registers.
 
 Numba makes no such code of loops. The steps are those of any blocked product: load the
 panel's vectors, multiply each by one number of the strip, sum up; then the exponential
@@ -95,7 +95,7 @@ def add_block(
 
 
 def _emit(finish: Callable[..., None]) -> Any:
-    """Code for one strip and one panel; `finish` says what becomes of the values."""
+    """Code for one strip and one panel; `finish` emits what uses the values."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         def data(kind: Any, argument: Any) -> Any:

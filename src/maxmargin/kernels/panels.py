@@ -1,4 +1,4 @@
-"""How is a Gaussian kernel computed without leaving the registers? Strip by panel.
+"""How is a Gaussian kernel computed in registers? By products of strips and panels.
 
 BLAS writes dot products to memory, and the exponential fetches them from there. For
 rows of up to some hundred features that traffic costs more than the arithmetic. Here a
@@ -129,8 +129,8 @@ def store_values(
 ) -> None:
     """Write the kernel between rows of strips and of panels to their place in `out`.
 
-    Together they fill a block: its first row and column, and its shape. The spans say
-    which of the strips and of the panels meet here.
+    Together they fill a block: its first row and column, and its shape. The spans are
+    those of the strips and of the panels.
     """
     corner, shape = block
     room = np.empty((STRIP, PANEL), dtype=np.float32)

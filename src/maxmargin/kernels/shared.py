@@ -118,7 +118,7 @@ def _fill_dots(
     """Dot products with rows up to these, or distances; the others see their mirror."""
     raise_if_stopped()
     met = rows.take(slice(0, last))
-    with np.errstate(over="ignore", invalid="ignore"):  # who holds K looks at it
+    with np.errstate(over="ignore", invalid="ignore"):  # K is checked where it is used
         rows.take(slice(first, last)).dots(met, out=pairs[first:last, :last])
     if norms is not None:
         _turn_to_distances(pairs, norms[:last], first, last)

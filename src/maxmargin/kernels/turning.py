@@ -1,4 +1,4 @@
-"""How is a block copied to its place across the diagonal? A small tile at a time.
+"""How is a block of K transposed into its place? A small tile at a time.
 
 Row by row, every value of a column would be fetched from another page.
 """

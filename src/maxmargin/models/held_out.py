@@ -29,7 +29,7 @@ from maxmargin.problems.dual import fill_in_order, group_levels, slopes
 from maxmargin.solvers import Options, Status
 from maxmargin.solvers.gradient import weight_of
 from maxmargin.solvers.pace import Pace
-from maxmargin.solvers.refits import Ended, Refits
+from maxmargin.solvers.refits import Refit, WarmRefitter
 from maxmargin.typing import BoolVector, FloatVector, IntVector
 
 N_FOLDS = 5  # as in LIBSVM
@@ -165,8 +165,8 @@ def _decisions_of_small(
 ) -> list[HeldOut]:
     """Fold after fold on the same rows, which are much the same anyway."""
     machine, diagonal = solved.machine, solved.gram.diagonal()
-    full = Ended(machine.solution.beta, machine.image + problem.linear, None)
-    refits = Refits(
+    full = Refit(machine.solution.beta, machine.image + problem.linear, None)
+    refits = WarmRefitter(
         problem,
         full,
         -machine.gram_intercept,
@@ -177,11 +177,11 @@ def _decisions_of_small(
     try:
         return [_decisions_of_next(refits, solved, problem, fold) for fold in folds]
     finally:
-        refits.leave()
+        refits.release()
 
 
 def _decisions_of_next(
-    refits: Refits, solved: Solved, problem: DualProblem, fold: IntVector
+    refits: WarmRefitter, solved: Solved, problem: DualProblem, fold: IntVector
 ) -> HeldOut:
     problem = _without(solved, problem, fold)
     found = refits.solve(problem, Pace(solved.options, len(problem.linear)))

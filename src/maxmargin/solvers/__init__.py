@@ -1,4 +1,4 @@
-"""How is it minimised?"""
+"""How is the dual problem minimised?"""
 
 from maxmargin.solvers.kernel import solve
 from maxmargin.solvers.result import Options, PairRule, Progress, Solution, Status

@@ -73,7 +73,7 @@ def has_failed(free: FreeSet) -> bool:
 def moves_before(free: FreeSet, own: Work, members: IntVector) -> int:
     """Moves of SMO that cost as much as the inverse of those that are free now.
 
-    Whoever makes so many before this method takes at most twice the better one's time.
+    With so many before this method, both take at most twice the better one's time.
     """
     n_free = n_new = 0
     for k in range(len(members)):
@@ -184,7 +184,7 @@ def _levels(own: Work, free: FreeSet, n_groups: int, level: FloatVector) -> None
 def step_to_common_optimum(own: Work, free: FreeSet, n_groups: int, most: int) -> bool:
     """So many steps at most, bound by bound; whether the set has come to its optimum.
 
-    Nobody enters, and slopes of members are left alone.
+    No variable enters, and slopes of members are left alone.
     """
     change = free.of_member[CHANGE]
     for k in range(len(own.beta)):

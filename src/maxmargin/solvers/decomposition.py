@@ -7,7 +7,7 @@ memory; one sum of rows of K then updates the gradient of all variables. (Joachi
 since every free variable stays, ten to thirty rounds do, whatever C is.)
 
 Rows are in float32, gradients in float64. At the end the slopes that decide are
-computed again in float64, and rounds go on from there until they agree.
+computed again in float64, and rounds go on from there until the tolerance holds.
 """
 
 import time
@@ -143,7 +143,7 @@ class Decomposition:
         return int(self.working_set.counts[N])
 
     def run(self) -> Reached:
-        """Rounds until the float64 slopes agree, a limit is met, or memory is short."""
+        """Rounds until tol holds in float64, a limit is met, or memory is short."""
         tol = self.options.tol
         if self.panels is not None and self.pace.limit() is None:
             self._make_compiled_rounds(self.panels)
@@ -292,7 +292,7 @@ class Decomposition:
             self._move(own, max(finer * violation, last))
 
     def _move(self, own: Work, tol: float) -> None:
-        """SMO on the members until they agree to `tol`, slice by slice."""
+        """SMO on the members until their violation is `tol`, slice by slice."""
         square, m = self.working_set.square, self.n_members
         moves_before_look = self.options.tuning.newton.moves_before_look * m
         until_look = moves_before_look

@@ -1,4 +1,4 @@
-r"""How is a dual problem solved? Sequential minimal optimisation, driven in slices.
+r"""How does SMO solve a dual problem on all variables? In compiled slices.
 
 Compiled epochs move variables; this driver, in Python, fetches the rows they ask for,
 shrinks the problem, watches the clock, and at the end recomputes the gradient in
@@ -65,13 +65,13 @@ def solve_smo(
     order = np.argsort(problem.group, kind="stable")
     if pace is None:
         pace = Pace(options, len(order))
-    descent = _Descent(problem.reordered(order), gram, options, pace)
-    status = descent.run()
-    return descent.solution(status, order)
+    solver = _FullSmo(problem.reordered(order), gram, options, pace)
+    status = solver.run()
+    return solver.solution(status, order)
 
 
-class _Descent:
-    """One problem on its way down.
+class _FullSmo:
+    """One problem, slice after slice.
 
     `point` is the last one known in float64; `work` holds the active variables since.
     """
@@ -82,7 +82,7 @@ class _Descent:
         self.problem, self.gram, self.options, self.pace = problem, gram, options, pace
         n, tuning = len(problem.linear), options.tuning.smo
         self.tuning = tuning
-        self.n_settles, self.n_iter_at_settle = 0, -1
+        self.n_corrections, self.n_iter_at_check = 0, -1
         self.check_every = most = tuning.check_every
         if options.shrinking:
             self.check_every = int(np.clip(n, tuning.min_check_every, most))
@@ -102,20 +102,20 @@ class _Descent:
         self.objective_at_step = self.point.objective
         self._raise_precision_if_needed()
 
-    # The way down.
+    # Moves.
 
     def run(self) -> Status:
-        """Move until the float64 gradient says converged, or a limit is met."""
-        status = self._descend()
+        """Move until the float64 gradient confirms convergence, or a limit is met."""
+        status = self._solve()
         if status is Status.CONVERGED and self.options.polish:
-            self._sharpen()
+            self._polish()
         return status
 
-    def _descend(self) -> Status:
+    def _solve(self) -> Status:
         while True:
             why, violation = self._slice(self.options.tol)
             if why in (CONVERGED, STALLED):
-                ended = self._settle()
+                ended = self._certify()
             elif (limit := self.pace.limit()) is not None:
                 ended = self._give_up(limit)
             elif self.pace.n_iter >= self.next_check:
@@ -147,7 +147,7 @@ class _Descent:
                 return why, violation
             self.rows.fetch(self.work, variable, violation)
 
-    # Looking up every now and then.
+    # Between two slices.
 
     def _check(self, violation: float) -> Status | None:
         """Shrink, raise the precision, or solve for the free variables if it pays."""
@@ -223,24 +223,24 @@ class _Descent:
         size = weight_of(self.problem, np.abs(beta), self.gram.n)
         return 4.0 * EPSILON * slope_size(self.gram, size)
 
-    # Coming to an end.
+    # The end.
 
-    def _settle(self) -> Status | None:
+    def _certify(self) -> Status | None:
         """Converged on what is at hand: look at all variables, in float64."""
-        has_moved = self.pace.n_iter > self.n_iter_at_settle
-        self.n_iter_at_settle = self.pace.n_iter
+        has_moved = self.pace.n_iter > self.n_iter_at_check
+        self.n_iter_at_check = self.pace.n_iter
         self._refresh()
         violation = self.point.violation
         if violation <= self.options.tol:
             return Status.CONVERGED
-        self.n_settles += 1
+        self.n_corrections += 1
         is_double, tuning = self.rows.dtype == np.float64, self.tuning
         if violation <= self._rounding_floor(self.point.beta):
             return Status.PRECISION_LIMIT
-        if is_double and (self.n_settles > tuning.max_corrections or not has_moved):
+        if is_double and (self.n_corrections > tuning.max_corrections or not has_moved):
             return Status.PRECISION_LIMIT
         most = tuning.max_float32_corrections
-        if not is_double and (self.n_settles >= most or not has_moved):
+        if not is_double and (self.n_corrections >= most or not has_moved):
             self._use_double()
         return None
 
@@ -250,21 +250,21 @@ class _Descent:
         is_converged = self.point.violation <= self.options.tol
         return Status.CONVERGED if is_converged else status
 
-    def _sharpen(self) -> None:
+    def _polish(self) -> None:
         """From tol to rounding, if the free variables are few enough to solve for."""
         best, tuning = self.point, self.tuning
-        sharp = tuning.polished * max(1.0, float(np.abs(best.grad).max()))
-        sharp = max(sharp, self._rounding_floor(best.beta))
+        goal = tuning.polished * max(1.0, float(np.abs(best.grad).max()))
+        goal = max(goal, self._rounding_floor(best.beta))
         for _ in range(tuning.polish_rounds):
-            n_free = self._newton(sharp) if best.violation > sharp else 0
+            n_free = self._newton(goal) if best.violation > goal else 0
             if n_free == 0:
                 break
             if self.point.violation < best.violation:
                 best = self.point
-            if self.point.violation > sharp:
+            if self.point.violation > goal:
                 n_moves = min(len(best.beta), tuning.check_every)
                 n_moves += tuning.polish_moves * n_free
-                self._tidy(0.1 * self.point.violation, n_moves)
+                self._few_moves(0.1 * self.point.violation, n_moves)
         self._load(best)
 
     def _newton(self, tol: float) -> int:
@@ -279,8 +279,8 @@ class _Descent:
             self._load(better)
         return len(free)
 
-    def _tidy(self, tol: float, max_moves: int) -> None:
-        """A few ordinary moves: they find out who leaves a bound."""
+    def _few_moves(self, tol: float, max_moves: int) -> None:
+        """A few moves of SMO: they find out which variables leave a bound."""
         self.pace.per_slice, self.next_check = max_moves, self.pace.n_iter + max_moves
         if self.next_check < self.pace.max_iter and not self.pace.is_late():
             self._slice(tol)
@@ -298,7 +298,7 @@ class _Descent:
         self._work: Work | None = None  # gathered when next needed
 
     def _refresh(self) -> None:
-        """Recompute the gradient where the moves have led, and wake every variable."""
+        """Recompute the gradient where the moves have led; every variable is active."""
         self._load(self.exact.at(self._beta()))
 
     @property
@@ -323,7 +323,7 @@ class _Descent:
             beta[self.active] = self._work.beta
         return beta
 
-    # What others see.
+    # Reports.
 
     def _report(self, violation: float, *, is_last: bool = False) -> None:
         gained = 0.0 if self._work is None else float(self._work.gained[0])

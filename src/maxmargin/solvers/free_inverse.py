@@ -267,7 +267,8 @@ def _exchange(
 ) -> tuple[float, int]:
     """Move k and the set along (1, -u), where K is zero: (length, entry at a bound).
 
-    ABSENT stands for k itself; a negative length says that this is no descent.
+    ABSENT stands for k itself; the length is negative where the direction is not one
+    of descent.
     """
     n, u = free.counts[N], free.value[COMBINATION]
     _keep_sums(free, n_groups, group_of(own, k))

@@ -30,7 +30,7 @@ VISIBLE = 0.01  # of tol: rounding that a running sum may have gathered
 
 
 class Point(NamedTuple):
-    """Where the variables are, and what float64 says about it."""
+    """Where the variables are, with its evidence in float64."""
 
     beta: FloatVector
     grad: FloatVector
@@ -40,7 +40,7 @@ class Point(NamedTuple):
 
 
 class Reached(NamedTuple):
-    """Where the rounds ended; without a status, somebody else must go on."""
+    """Where the rounds ended; without a status, another solver must go on."""
 
     beta: FloatVector
     grad: FloatVector

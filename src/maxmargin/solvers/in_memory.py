@@ -33,7 +33,7 @@ from maxmargin.typing import FloatVector, IntVector
 
 
 def can_solve(options: Options, *, is_held: bool = False) -> bool:
-    """Whether calls that nobody interrupts may do: no callback, no limit of the user's.
+    """Whether compiled calls may do it alone: no callback, no limit of the user's.
 
     Where K is at hand, a call is short, and a time limit is looked at after it.
     """

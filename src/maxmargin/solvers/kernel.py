@@ -31,7 +31,7 @@ def solve(
     """Solve a dual problem to `options.tol`, certified in float64.
 
     See `solve_smo` for the parameters; `options.method` may choose. `image` is K @
-    start where somebody knows it already, as exact as rows of K are at hand.
+    start where it is known already, as exact as the rows of K at hand.
     """
     order = None
     if problem.n_groups > 1:

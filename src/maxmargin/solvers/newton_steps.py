@@ -54,13 +54,13 @@ MAX_RIDGES = 4
 class NewtonSteps:
     """Newton steps of one problem: each when moves have cost as much since the last.
 
-    Costs are counted in values of K: time has no say.
+    Costs are counted in values of K, not in time.
     """
 
     def __init__(
         self, is_bound: bool, is_stopped: Callable[[], bool], tuning: NewtonTuning
     ) -> None:
-        """`is_bound` says whether sums within a group are fixed."""
+        """`is_bound`: whether sums within a group are fixed."""
         self.is_bound, self.is_stopped, self.tuning = is_bound, is_stopped, tuning
         self.effort = 0.0  # values that moves have looked at since the last step
         self.share_met = (

@@ -2,9 +2,9 @@
 
 Sweeps run over slices handed to small functions whose bodies have no branch: that is
 the form that LLVM turns into vector instructions. The winner's place is then looked up
-in the winning slice in the same manner: who has that very value? Arrays are handed over
-one by one: taken out of a tuple, or handed on with one, they count references, which
-costs more than the arithmetic.
+in the winning slice in the same manner: which variable has that value? Arrays are
+handed over one by one: taken out of a tuple, or handed on with one, they count
+references, which costs more than the arithmetic.
 """
 
 import numpy as np
@@ -14,7 +14,7 @@ from maxmargin.typing import FloatVector, IntVector, KernelMatrix
 
 SLICE = 256
 SHORT_SLICE = 64  # variables: where the place of a maximum is looked up one by one
-AS_GOOD = 1.0 - 1e-5  # of the best gain: what float32 cannot tell from it
+AS_GOOD = 1.0 - 1e-5  # of the best gain: float32 cannot distinguish it
 
 
 @jit_fast

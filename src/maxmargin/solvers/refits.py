@@ -1,9 +1,11 @@
-"""How is a problem solved again without some of its samples? On rows at hand.
+"""How is a solved problem solved again without some of its samples? From its solution.
 
-Who is left out is made up for by the few that were near their bounds before, and much
-the same few every time. So the rows of K of these, and of all support vectors, are
-computed once. Then a refit is some moves on a square, and some sums of rows in memory;
-a slope tells whether somebody else is needed, who joins for all refits to come.
+A sample is left out by closing the box of its variable. Few other variables then move,
+and much the same ones in every refit: the free ones, and those at a bound whose slopes
+are nearest to a violation. The rows of K of these candidates, and of all support
+vectors, are computed once. A refit then is some moves of SMO on the square between the
+candidates, and sums of rows in memory, which update the gradient of all variables;
+those that violate become candidates too, for this refit and the next ones.
 """
 
 from collections.abc import Callable
@@ -32,7 +34,7 @@ from maxmargin.typing import BoolVector, FloatVector, IntVector, KernelMatrix
 FillRows = Callable[[IntVector, KernelMatrix], None]  # of K, into a matrix
 
 
-class Ended(NamedTuple):
+class Refit(NamedTuple):
     """Where a solver ended."""
 
     beta: FloatVector
@@ -40,37 +42,37 @@ class Ended(NamedTuple):
     status: Status | None
 
 
-class Kept(NamedTuple):
-    """Rows of K, and who may move."""
+class CandidateRows(NamedTuple):
+    """Rows of K, and the variables that may move."""
 
     rows: KernelMatrix  # room for all; the first `n_rows` are there
     place: IntVector  # of every variable's row among these, or NOBODY
-    movers: IntVector  # room for all; the first `n_movers` count
-    is_mover: BoolVector  # of every variable
-    square: RowCache  # between movers
+    candidates: IntVector  # room for all; the first `n_candidates` count
+    is_candidate: BoolVector  # of every variable
+    square: RowCache  # between candidates
     n_rows: IntVector  # one number
-    n_movers: IntVector  # one number
+    n_candidates: IntVector  # one number
 
 
-def _keep_nothing(n: int) -> Kept:
-    return Kept(
+def _no_candidates(n: int) -> CandidateRows:
+    return CandidateRows(
         rows=promised_square(n),
         place=np.full(n, NOBODY),
-        movers=np.zeros(n, dtype=np.intp),
-        is_mover=np.zeros(n, dtype=np.bool_),
+        candidates=np.zeros(n, dtype=np.intp),
+        is_candidate=np.zeros(n, dtype=np.bool_),
         square=hold_all(promised_square(n)),
         n_rows=np.zeros(1, dtype=np.intp),
-        n_movers=np.zeros(1, dtype=np.intp),
+        n_candidates=np.zeros(1, dtype=np.intp),
     )
 
 
-class Refits:
+class WarmRefitter:
     """A solved problem of one group or none, to be solved again in other boxes."""
 
     def __init__(
         self,
         problem: DualProblem,
-        solved: Ended,
+        solved: Refit,
         level: float,
         diagonal: FloatVector,
         fill: FillRows,
@@ -82,29 +84,29 @@ class Refits:
         self.is_bound = not problem.is_free_of_equalities
         beta, grad = solved.beta, solved.grad
         self.full = gather_work(problem, np.arange(n), beta, grad, diagonal)
-        self.kept = _keep_nothing(n)
+        self.kept = _no_candidates(n)
         is_near = is_interior(problem, beta)
         n_first = int(tuning.refits.share_of_free * np.count_nonzero(is_near))
         n_first = min(n, tuning.refits.min_first + n_first)
         distance = _distance(self.full, level)
         is_near[np.argpartition(distance, n_first - 1)[:n_first]] = True
-        self._keep(np.flatnonzero(is_near | (beta != 0.0)))
-        _admit(self.kept, np.flatnonzero(is_near))
+        self._compute_rows(np.flatnonzero(is_near | (beta != 0.0)))
+        _add_candidates(self.kept, np.flatnonzero(is_near))
 
-    def leave(self) -> None:
-        """Somebody else may have the memory."""
+    def release(self) -> None:
+        """The memory may be used by others."""
         pass_on(self.kept.rows)
         pass_on(self.kept.square.rows)
 
-    def solve(self, problem: DualProblem, pace: Pace) -> Ended:
-        """The problem in boxes that may be smaller; its start says the sum.
+    def solve(self, problem: DualProblem, pace: Pace) -> Refit:
+        """The problem in boxes that may be smaller; its start has the sum to keep.
 
-        Slopes are as exact as rows. Without a status, somebody else must solve it.
+        Slopes are as exact as rows. Without a status, it needs another solver.
         """
-        work, missing = _begin(problem, self.full, self.kept, self.is_bound)
-        if missing > 0.0:  # those that are near have no room for it
-            return Ended(work.beta, work.grad, None)
-        return Ended(work.beta, work.grad, self._until_tol(work, pace))
+        work, missing = _start(problem, self.full, self.kept, self.is_bound)
+        if missing > 0.0:  # the candidates have no room for it
+            return Refit(work.beta, work.grad, None)
+        return Refit(work.beta, work.grad, self._until_tol(work, pace))
 
     def _until_tol(self, work: Work, pace: Pace) -> Status | None:
         tol, kept, tuning = pace.options.tol, self.kept, self.tuning
@@ -112,26 +114,28 @@ class Refits:
         is_second = pace.options.working_set is PairRule.SECOND_ORDER
         singly = None if self.is_bound else SINGLY
         newton = NewtonSteps(self.is_bound, pace.is_stopped, tuning.newton)
-        least, n_vain = np.inf, 0
+        lowest_violation, n_stalls = np.inf, 0
         while True:
             raise_if_stopped()
-            most = tuning.newton.moves_before_look * int(kept.n_movers[0])
+            most = tuning.newton.moves_before_look * int(kept.n_candidates[0])
             most = min(most, pace.max_iter - pace.n_iter)
-            made, violation = _settle(work, kept, singly, inner_tol, most, is_second)
+            made, violation = _optimise_candidates(
+                work, kept, singly, inner_tol, most, is_second
+            )
             pace.n_iter += made
             pace.note_violation(violation)
             if violation <= tol:
                 return Status.CONVERGED
-            n_vain = 0 if violation < least else n_vain + 1
-            least = min(least, violation)
-            if n_vain > tuning.refits.max_stalls:
+            n_stalls = 0 if violation < lowest_violation else n_stalls + 1
+            lowest_violation = min(lowest_violation, violation)
+            if n_stalls > tuning.refits.max_stalls:
                 return None
             limit = pace.limit()
             if limit is not None:
                 return limit
-            newton.effort += made * int(kept.n_movers[0])
-            if made < most:  # they agree, but others do not
-                self._join(self._outsiders(work, tol))
+            newton.effort += made * int(kept.n_candidates[0])
+            if made < most:  # the candidates are optimal, others are not
+                self._add_violators(self._violators_outside(work, tol))
             else:
                 self._newton_step(newton, work)
 
@@ -143,22 +147,22 @@ class Refits:
             change = newton.take(work, free, rows[np.ix_(place, free)])
             add_rows(rows, place, change, (0, len(work.grad)), work.grad)
 
-    def _join(self, new: IntVector) -> None:
-        self._keep(new[self.kept.place[new] == NOBODY])
-        _admit(self.kept, new)
+    def _add_violators(self, new: IntVector) -> None:
+        self._compute_rows(new[self.kept.place[new] == NOBODY])
+        _add_candidates(self.kept, new)
 
-    def _outsiders(self, work: Work, tol: float) -> IntVector:
+    def _violators_outside(self, work: Work, tol: float) -> IntVector:
         """Variables that violate and cannot move yet; the worst, if they are many."""
         up, down = work.grad + work.rise, work.grad + work.fall
         lowest, highest = (up.min(), down.max()) if self.is_bound else (0.0, 0.0)
         excess = np.maximum(highest - up, down - lowest)
-        found = np.flatnonzero((excess > tol) & ~self.kept.is_mover)
+        found = np.flatnonzero((excess > tol) & ~self.kept.is_candidate)
         most = self.tuning.refits.max_joining
         if len(found) > most:
             found = np.sort(found[np.argpartition(-excess[found], most)[:most]])
         return found
 
-    def _keep(self, new: IntVector) -> None:
+    def _compute_rows(self, new: IntVector) -> None:
         """Compute these rows."""
         kept, first = self.kept, int(self.kept.n_rows[0])
         last = first + len(new)
@@ -176,23 +180,23 @@ def _distance(work: Work, level: float) -> FloatVector:
 
 
 @jit
-def _admit(kept: Kept, new: IntVector) -> None:
-    """These may move from now on; their rows are kept already."""
-    first, square = kept.n_movers[0], kept.square.rows
+def _add_candidates(kept: CandidateRows, new: IntVector) -> None:
+    """These may move from now on; their rows have been computed."""
+    first, square = kept.n_candidates[0], kept.square.rows
     last = first + len(new)
     for k in range(first, last):
-        kept.movers[k] = new[k - first]
+        kept.candidates[k] = new[k - first]
     for k in range(first, last):
-        row = kept.rows[kept.place[kept.movers[k]]]
+        row = kept.rows[kept.place[kept.candidates[k]]]
         for j in range(last):
-            square[k, j] = row[kept.movers[j]]
-        kept.is_mover[kept.movers[k]] = True
+            square[k, j] = row[kept.candidates[j]]
+        kept.is_candidate[kept.candidates[k]] = True
     copy_turned(square, (first, last), (0, first), square, (0, first))
-    kept.n_movers[0] = last
+    kept.n_candidates[0] = last
 
 
-def _begin(
-    problem: DualProblem, full: Work, kept: Kept, is_bound: bool
+def _start(
+    problem: DualProblem, full: Work, kept: CandidateRows, is_bound: bool
 ) -> tuple[Work, float]:
     """The full solution in other boxes, and how much of its sum found no room."""
     beta = np.clip(full.beta, problem.lower, problem.upper)
@@ -208,60 +212,62 @@ def _begin(
     _add_change(work, kept, np.flatnonzero(beta != full.beta), full.beta)
     missing = 0.0
     if is_bound:
-        missing = _make_up(work, kept, float(problem.start.sum() - beta.sum()))
+        missing = _restore_sum(work, kept, float(problem.start.sum() - beta.sum()))
     set_masks(work, 0, len(beta))
     return work, missing
 
 
 def _add_change(
-    work: Work, kept: Kept, changed: IntVector, before: FloatVector
+    work: Work, kept: CandidateRows, changed: IntVector, before: FloatVector
 ) -> None:
     """Slopes after these variables have left where they were before."""
     change, span = work.beta[changed] - before[changed], (0, len(work.grad))
     add_rows(kept.rows, kept.place[changed], change, span, work.grad)
 
 
-def _make_up(work: Work, kept: Kept, missing: float) -> float:
-    """The sum is restored by movers that gain most, or lose least; what is left."""
+def _restore_sum(work: Work, kept: CandidateRows, missing: float) -> float:
+    """Restore the sum by the candidates that gain most by it; returns what is left."""
     if missing == 0.0:
         return 0.0
-    movers, before = kept.movers[: int(kept.n_movers[0])], work.beta.copy()
+    candidates, before = kept.candidates[: int(kept.n_candidates[0])], work.beta.copy()
     end = work.upper if missing > 0.0 else work.lower
     sign, left = np.sign(missing), abs(missing)
     set_masks(work, 0, len(work.beta))
     slope = work.grad + (work.rise if missing > 0.0 else work.fall)
-    for i in movers[np.argsort(sign * slope[movers], kind="stable")]:
+    for i in candidates[np.argsort(sign * slope[candidates], kind="stable")]:
         if left == 0.0:
             break
         room = abs(end[i] - before[i])
         work.beta[i] = end[i] if room <= left else before[i] + sign * left
         left -= min(room, left)
-    _add_change(work, kept, movers[work.beta[movers] != before[movers]], before)
+    _add_change(
+        work, kept, candidates[work.beta[candidates] != before[candidates]], before
+    )
     return left
 
 
 @jit_new
-def _settle(
+def _optimise_candidates(
     work: Work,
-    kept: Kept,
+    kept: CandidateRows,
     singly: int | None,
     tol: float,
     most: int,
     is_second_order: bool,
 ) -> tuple[int, float]:
-    """Movers agree among themselves: (moves made, violation of all variables)."""
-    movers, beta = kept.movers[: kept.n_movers[0]], work.beta
-    own = part_of(work, movers)
+    """Optimise the candidates: (moves made, violation of all variables)."""
+    candidates, beta = kept.candidates[: kept.n_candidates[0]], work.beta
+    own = part_of(work, candidates)
     if singly is None:
         _, made, _, _ = pair_epoch(own, kept.square, None, tol, most, is_second_order)
     else:
         _, made, _, _ = coordinate_epoch(
             own, kept.square, None, tol, most, is_second_order
         )
-    moved, change = np.empty(len(movers), dtype=np.intp), np.empty(len(movers))
+    moved, change = np.empty(len(candidates), dtype=np.intp), np.empty(len(candidates))
     n_moved = 0
-    for k in range(len(movers)):
-        i = movers[k]
+    for k in range(len(candidates)):
+        i = candidates[k]
         if own.beta[k] != beta[i]:
             moved[n_moved], change[n_moved] = kept.place[i], own.beta[k] - beta[i]
             beta[i], work.rise[i], work.fall[i] = own.beta[k], own.rise[k], own.fall[k]

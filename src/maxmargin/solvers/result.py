@@ -39,7 +39,7 @@ class PairRule(IntEnum):
 
 @dataclass(frozen=True)
 class Progress:
-    """What a callback is told, about ten times a second and once at the end."""
+    """What a callback receives, about ten times a second and once at the end."""
 
     n_iter: int
     violation: float

@@ -1,4 +1,4 @@
-"""What is a stack of problems, and what does float64 say of their solutions?
+"""What is a stack of problems, and how are their solutions certified in float64?
 
 The problems of all pairs of classes stand one after the other. What their variables
 have is a matrix with a row for each property, and so are the answers: compiled code
@@ -40,7 +40,7 @@ class Stack(NamedTuple):
 
 
 class StackSolution(NamedTuple):
-    """The points reached, and what float64 says about them."""
+    """The points reached, with their certificates."""
 
     points: FloatMatrix  # a column a variable
     counts: IntMatrix  # a column a problem

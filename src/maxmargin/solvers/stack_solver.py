@@ -373,7 +373,7 @@ def _conclude(
     room: Room,
     is_there: bool,
 ) -> None:
-    """Certify where the variables are, and say whether the problem is solved.
+    """Certify where the variables are, and note whether the problem is solved.
 
     The certificate is about slopes that are summed anew, unless few have moved.
     """

@@ -52,8 +52,8 @@ class StackTuning(NamedTuple):
     # Margin of nu-SVC, relative to the violation: where it is as small as this twice,
     # the optimal margin is zero, and no finer tolerance finds one.
     negligible_margin: float = 0.05
-    # Violation, relative to the largest slope there could be: a larger one says nothing
-    # about a margin.
+    # Violation, relative to the largest slope there could be: a larger one has no
+    # bearing on a margin.
     meaningful_violation: float = 0.01
     # Slopes changed by moves in one call of compiled code: about 50 ms.
     work_per_call: int = 50_000_000
@@ -201,8 +201,8 @@ class Tuning(NamedTuple):
     # Violation of an exact answer, relative to the largest slope at the start; or what
     # rounding leaves in slopes, if that is more.
     exact_tol: float = 1e-10
-    # The same of one-class machines: samples on the boundary are told from outliers by
-    # the last digits.
+    # The same of one-class machines: the last digits distinguish samples on the
+    # boundary from outliers.
     exact_tol_one_class: float = 1e-13
 
     # A linear kernel is solved through w from so many samples on, and so many for each

@@ -1,4 +1,4 @@
-"""When must a solver look up? At a limit, at Ctrl-C, and when somebody is listening."""
+"""When must a solver pause? At a limit, at Ctrl-C, and when a callback is due."""
 
 import time
 
@@ -11,7 +11,7 @@ DEFAULT_MAX_ITER = 100_000  # for max_iter=-1, in sweeps or Newton steps
 
 
 class Watch:
-    """Counts iterations, keeps the limits, and tells the callback."""
+    """Counts iterations, keeps the limits, and calls the callback."""
 
     def __init__(
         self, options: Options, default_max_iter: int = DEFAULT_MAX_ITER

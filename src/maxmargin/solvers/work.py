@@ -1,4 +1,4 @@
-"""What does a solver hold in its hands? The active variables, side by side."""
+"""What is the state of a dual solver? Active variables, their slopes and bounds."""
 
 from typing import NamedTuple
 
@@ -100,7 +100,7 @@ def part_of(work: Work, members: IntVector) -> Work:
     return part
 
 
-RELATIVE_FLOOR = 1e-24  # of the largest K_ii: no smaller row is told from zero
+RELATIVE_FLOOR = 1e-24  # of the largest K_ii: a smaller row counts as zero
 
 
 @jit

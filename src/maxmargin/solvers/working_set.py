@@ -74,7 +74,7 @@ class Evicted(NamedTuple):
     That is k except in gaps.
     """
 
-    has_room: bool  # for new members; else nobody left
+    has_room: bool  # for new members; else none was evicted
     source: IntVector
     gaps: IntVector
 
@@ -149,7 +149,7 @@ def _is_near(work: Work, working_set: WorkingSet, share: float, i: int) -> bool:
 def close_gaps(
     values: KernelMatrix, source: IntVector, gaps: IntVector, first: int, last: int
 ) -> None:
-    """Rows first to last of a square become what `Evicted` says.
+    """Rows first to last of a square become what `Evicted` describes.
 
     What goes into gaps comes from beyond all these, so that threads may share them.
     """
