@@ -7,7 +7,6 @@ Lin 2005; Joachims 1998 for shrinking.)
 """
 
 import time
-from dataclasses import replace
 
 import numpy as np
 
@@ -31,13 +30,13 @@ from maxmargin.solvers.result import Options, PairRule, Solution, Status
 from maxmargin.solvers.rows_at_hand import RowsAtHand
 from maxmargin.solvers.shrinking import survivors
 from maxmargin.solvers.work import Work, gather_work
-from maxmargin.typing import FloatVector, IntVector
+from maxmargin.typing import FloatVector
 
 ROUNDING_32 = 6e-8  # relative rounding of a kernel value kept in float32
 
 
 def solve_smo(
-    problem: DualProblem, gram: Gram, options: Options, pace: Pace | None = None
+    problem: DualProblem, gram: Gram, options: Options, pace: Pace
 ) -> Solution:
     r"""Solve a dual problem to `options.tol`, certified in float64.
 
@@ -49,25 +48,22 @@ def solve_smo(
     Parameters
     ----------
     problem : DualProblem
-        :math:`q, k, l, u, g` and a feasible start, each of shape (n,).
+        :math:`q, k, l, u, g` and a feasible start, each of shape (n,); the variables of
+        each group stand together.
     gram : Gram
         Rows of :math:`K` on demand.
     options : Options
         Tolerance, limits, working set, cache size, callback.
-    pace : Pace, optional
-        Moves made so far, by another solver.
+    pace : Pace
+        Moves made so far, by other solvers too, and the limits on them.
 
     Returns
     -------
     Solution
         ``beta`` of shape (n,), one ``level`` per group, a ``status`` and the evidence.
     """
-    order = np.argsort(problem.group, kind="stable")
-    if pace is None:
-        pace = Pace(options, len(order))
-    solver = _FullSmo(problem.reordered(order), gram, options, pace)
-    status = solver.run()
-    return solver.solution(status, order)
+    solver = _FullSmo(problem, gram, options, pace)
+    return solver.solution(solver.run())
 
 
 class _FullSmo:
@@ -336,14 +332,10 @@ class _FullSmo:
             self.rows.n_misses,
         )
 
-    def solution(self, status: Status, order: IntVector) -> Solution:
-        """The result in the caller's order of variables."""
+    def solution(self, status: Status) -> Solution:
+        """The result, with its evidence."""
         point, pace = self.point, self.pace
         self._report(point.violation, is_last=True)
         counts = self.rows.n_hits, self.rows.n_misses
-        found = solution_at(
-            self.problem, point, status, self.options.tol, pace.n_iter, counts
-        )
-        beta, grad = np.empty_like(point.beta), np.empty_like(point.grad)
-        beta[order], grad[order] = point.beta, point.grad
-        return replace(found, beta=beta, grad=grad)
+        tol, n_iter = self.options.tol, pace.n_iter
+        return solution_at(self.problem, point, status, tol, n_iter, counts)
