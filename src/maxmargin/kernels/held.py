@@ -42,7 +42,7 @@ def run_ends(index: IntVector) -> IntVector:
 
 def _run_length(part: Part) -> float:
     """How many neighbours follow each other, on average."""
-    return len(part.at) / len(part.ends)
+    return len(part.at) / max(len(part.ends), 1)
 
 
 class HeldRows:
