@@ -11,6 +11,7 @@ from typing import Any
 
 from llvmlite import binding
 from numba.core import sigutils
+from numba.core import types as numba_types
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler, compile_result
 from numba.core.compiler_lock import global_compiler_lock
@@ -109,12 +110,14 @@ def compile_as_asked(compiled: Any, has_wrapper: dict[Any, bool]) -> None:
     def compile_types_as_asked(sig: Any) -> Any:
         is_wanted, _asked.by_python = _asked.by_python, False
         with global_compiler_lock:
-            types = tuple(sigutils.normalize_signature(sig)[0])
+            # A number that stands in a call is no type of its own.
+            arguments = sigutils.normalize_signature(sig)[0]
+            types = tuple(numba_types.unliteral(kind) for kind in arguments)
             if is_wanted and not has_wrapper.get(types, True):
                 del compiled.overloads[types]
             if types not in compiled.overloads:
                 has_wrapper[types] = compiler.has_wrapper = is_wanted
-            return compile_types(sig)
+            return compile_types(types)
 
     def customize_flags(flags: Any) -> Any:
         flags.no_cfunc_wrapper = True

@@ -103,9 +103,10 @@ class Arena:
         self._keep(rows[self.was_needed[rows] & (self.slot[rows] == NOBODY)])
         is_held = self.slot[rows] != NOBODY
         slots = self.slot[rows[is_held]]
-        self.last_use[slots] = self.clock
-        self.n_hits += len(slots)
-        self._add(self.rows, slots, weight[is_held], out)
+        if len(slots):
+            self.last_use[slots] = self.clock
+            self.n_hits += len(slots)
+            self._add(self.rows, slots, weight[is_held], out)
         self._add_absent(rows[~is_held], weight[~is_held], out)
         self.was_needed[rows] = True
 

@@ -12,7 +12,6 @@ from typing import NamedTuple, TypeGuard
 
 import numpy as np
 
-from maxmargin._jit import jit
 from maxmargin._threads import count_cores, run_all
 from maxmargin.data.labels import Labels, pairs_of
 from maxmargin.kernels.classes import (
@@ -178,9 +177,10 @@ def in_pair(folds: list[IntVector], rows: IntVector) -> list[IntVector]:
 def _gather(
     labels: Labels, rows: list[IntVector], fitted: FittedPairs, status: Status
 ) -> PairMachines:
-    n, pairs = len(labels.code), np.array(labels.pairs())
-    coef = np.zeros((labels.n_classes - 1, n))
-    _lay_out(fitted.coef, np.concatenate(rows), fitted.end, labels.code, pairs, coef)
+    row, n_rows = np.concatenate(rows), np.diff(fitted.end, prepend=0)
+    i, j = np.repeat(labels.pairs(), n_rows, axis=0).T
+    coef = np.zeros((labels.n_classes - 1, len(labels.code)))
+    coef[np.where(labels.code[row] == i, j - 1, i), row] = fitted.coef
     is_support = (coef != 0.0).any(axis=0)
     by_class = np.argsort(labels.code, kind="stable")
     support = by_class[is_support[by_class]]
@@ -191,24 +191,6 @@ def _gather(
         n_support=np.bincount(labels.code[support], minlength=labels.n_classes),
         dual_coef=coef[:, support],
     )
-
-
-@jit
-def _lay_out(
-    own: FloatVector,
-    rows: IntVector,
-    end: IntVector,
-    code: IntVector,
-    pairs: IntVector,
-    coef: FloatMatrix,
-) -> None:
-    """Write the coefficients of all pairs where they belong."""
-    first = 0
-    for p in range(len(end)):
-        i, j = pairs[p, 0], pairs[p, 1]
-        for k in range(first, end[p]):
-            coef[j - 1 if code[rows[k]] == i else i, rows[k]] = own[k]
-        first = end[p]
 
 
 def class_parts(

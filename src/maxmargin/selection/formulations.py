@@ -10,7 +10,6 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from maxmargin._jit import jit
 from maxmargin.data.weights import box_sizes
 from maxmargin.kernels.gram import Gram
 from maxmargin.models.machine import (
@@ -276,15 +275,11 @@ def _lowest(is_open: BoolVector, slope: FloatVector, n: int) -> IntVector:
     return own[np.argsort(slope[own], kind="stable")[:n]]
 
 
-@jit
 def _count_at_bound(problem: DualProblem, beta: FloatVector) -> tuple[int, int]:
     """How many of those that are not 0 are at a bound, and how many there are."""
-    n_bound = n_support = 0
-    for k in range(len(beta)):
-        if beta[k] != 0.0:
-            n_support += 1
-            n_bound += beta[k] >= problem.upper[k] or beta[k] <= problem.lower[k]
-    return n_bound, n_support
+    is_support = beta != 0.0
+    is_bound = is_support & ((beta >= problem.upper) | (beta <= problem.lower))
+    return int(np.count_nonzero(is_bound)), int(np.count_nonzero(is_support))
 
 
 def _lowest_multiple(problem: DualProblem, point: Start) -> float:

@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from maxmargin._jit import jit_new
 from maxmargin.kernels.held import run_ends
 from maxmargin.selection.chains import Chain
 from maxmargin.selection.sources import Source, Table
@@ -146,7 +145,6 @@ def _listen(
     source.add(table, change, sums)
 
 
-@jit_new
 def _changes(
     first: IntVector, coef: FloatVector, former: FloatVector, ratio: float
 ) -> tuple[FloatVector, FloatVector]:
@@ -154,17 +152,15 @@ def _changes(
 
     With it the multiple, 1 or `ratio`, that leaves fewer to change; rounding apart.
     """
-    change, multiple = np.zeros(len(coef)), np.ones(len(first) - 1)
-    for p in range(len(multiple)):
-        n_plain = n_scaled = 0
-        for k in range(first[p], first[p + 1]):
-            dust = DUST * abs(coef[k])
-            n_plain += abs(coef[k] - former[k]) > dust
-            n_scaled += not abs(coef[k] - ratio * former[k]) <= dust
-        if n_scaled < n_plain:
-            multiple[p] = ratio
-        for k in range(first[p], first[p + 1]):
-            difference = coef[k] - multiple[p] * former[k]
-            if abs(difference) > DUST * abs(coef[k]):
-                change[k] = difference
+    n_machines = len(first) - 1
+    machine = np.repeat(np.arange(n_machines), np.diff(first))
+    rounding = DUST * np.abs(coef)
+
+    def count(change: FloatVector) -> IntVector:
+        return np.bincount(machine[np.abs(change) > rounding], minlength=n_machines)
+
+    is_scaled = count(coef - ratio * former) < count(coef - former)
+    multiple = np.where(is_scaled, ratio, 1.0)
+    change = coef - multiple[machine] * former
+    change[np.abs(change) <= rounding] = 0.0
     return change, multiple

@@ -51,7 +51,9 @@ class HeldSource:
         return self.gram if rows is None else self.gram.among(rows)
 
     def add(self, table: Table, weight: FloatVector, out: FloatVector) -> None:
-        _add_strips(self.gram.K, table, weight, out)
+        used = np.flatnonzero(weight)
+        end = np.searchsorted(used, table.first_row[1:])
+        _add_strips(self.gram.K, table, table.rows[used], weight[used], end, out)
 
 
 class ComputedSource:
@@ -76,39 +78,29 @@ class ComputedSource:
 
 @jit_new
 def _add_strips(
-    K: KernelMatrix, table: Table, weight: FloatVector, out: FloatVector
+    K: KernelMatrix,
+    table: Table,
+    rows: IntVector,
+    weight: FloatVector,
+    end: IntVector,
+    out: FloatVector,
 ) -> None:
-    """A strip of K at a time, for all machines: most rows belong to several."""
-    at, own, last = _used(table, weight)
-    n_machines = len(last)
+    """A strip of K at a time, for all machines: most rows belong to several.
+
+    `rows` are those with a weight, `end` where those of each machine end.
+    """
+    n_machines = len(end)
     top = np.zeros(n_machines, dtype=np.intp)  # where each is on its way down
     for p in range(1, n_machines):
-        top[p] = last[p - 1]
+        top[p] = end[p - 1]
     for limit in range(TOGETHER, len(K) + TOGETHER, TOGETHER):
         for p in range(n_machines):
-            first = end = top[p]
-            while end < last[p] and at[end] < limit:
-                end += 1
-            if end > first:
+            first = last = top[p]
+            while last < end[p] and rows[last] < limit:
+                last += 1
+            if last > first:
                 asked = slice(table.first_column[p], table.first_column[p + 1])
                 ends = table.ends[table.first_end[p] : table.first_end[p + 1]]
                 part = Part(K, table.columns[asked], ends)
-                add_runs(part, at[first:end], own[first:end], out[asked])
-            top[p] = end
-
-
-@jit_new
-def _used(
-    table: Table, weight: FloatVector
-) -> tuple[IntVector, FloatVector, IntVector]:
-    """Rows with a weight, their weights, and where those of each machine end."""
-    at, own = np.empty(len(weight), dtype=np.intp), np.empty(len(weight))
-    last = np.empty(len(table.first_row) - 1, dtype=np.intp)
-    size = 0
-    for p in range(len(last)):
-        for k in range(table.first_row[p], table.first_row[p + 1]):
-            if weight[k] != 0.0:
-                at[size], own[size] = table.rows[k], weight[k]
-                size += 1
-        last[p] = size
-    return at, own, last
+                add_runs(part, rows[first:last], weight[first:last], out[asked])
+            top[p] = last
