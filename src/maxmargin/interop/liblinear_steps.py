@@ -11,15 +11,15 @@ import numpy as np
 
 from maxmargin.errors import NotAvailable
 from maxmargin.interop.c_rand import CRand
-from maxmargin.interop.option_strings import PRIMAL, LinearOptions, SolverType
-from maxmargin.problems.linear import LinearProblem, Loss, primal_objective
-from maxmargin.solvers import Options, Solution, Status
-from maxmargin.solvers.truncated_newton import (
+from maxmargin.interop.liblinear_newton import (
     Minimum,
     dual_point_at,
     minimise_in_steps,
 )
-from maxmargin.solvers.visits import Terms, Walk, sweep
+from maxmargin.interop.liblinear_sweeps import Terms, Walk, sweep
+from maxmargin.interop.option_strings import PRIMAL, LinearOptions, SolverType
+from maxmargin.problems.linear import LinearProblem, Loss, primal_objective
+from maxmargin.solvers import Options, Solution, Status
 from maxmargin.solvers.watch import Watch
 from maxmargin.typing import FloatMatrix, FloatVector
 
