@@ -12,7 +12,6 @@ change its sign at 0, for as long as that goes down.
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import cho_solve
 
 from maxmargin._jit import jit, jit_fast
 from maxmargin._threads import raise_if_stopped
@@ -150,9 +149,8 @@ def _sweep(square: FloatMatrix, place: Place, orders: IntVector, goal: float) ->
 def step_on_support(square: FloatMatrix, place: Place, support: IntVector) -> int:
     """A Newton step with the signs held; returns how many weights became 0."""
     x, grad, penalty = (values[support] for values in place)
-    scale, factor = factor_positive(square[np.ix_(support, support)])
-    force = grad + penalty * np.sign(x)
-    d = -scale * cho_solve(factor, scale * force, check_finite=False)
+    factor = factor_positive(square[np.ix_(support, support)])
+    d = -factor.solve(grad + penalty * np.sign(x))
     falls = (np.sign(d) == -np.sign(x)) & (FARTHEST * np.abs(d) > np.abs(x))
     ends = np.flatnonzero(falls & (penalty > 0.0))
     ends = ends[np.argsort(-x[ends] / d[ends], kind="stable")]

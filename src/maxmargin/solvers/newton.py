@@ -6,6 +6,8 @@ and 0 on the others. The line search finds the zero of the derivative along d, w
 costs O(n) a trial once X d is known.
 """
 
+from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -79,34 +81,30 @@ def minimise(
         best = min(best, reach)
         if n_stalled >= STALLED:
             return Minimum(w, z, t, gradient, Status.PRECISION_LIMIT)
-        step = _line_search(smooth, w, gradient, Line(d, z, u))
+        linear, square = float((penalty * w + pull) @ d), float(d @ (penalty * d))
+        step = line_search(partial(smooth.along, z, u), linear, square, -promise)
         w += step * d
         z += step * u
         watch.n_iter += 1
 
 
-class Line(NamedTuple):
-    """A direction in the weights, and what it does to decision values."""
-
-    d: FloatVector
-    z: FloatVector
-    u: FloatVector  # X d
-
-
-def _line_search(
-    smooth: Smooth, w: FloatVector, gradient: FloatVector, line: Line
+def line_search(
+    losses: Callable[[float], tuple[float, float]],
+    linear: float,
+    square: float,
+    first: float,
 ) -> float:
-    """The zero of the derivative along d: Newton inside a bracket that shrinks."""
-    penalty, d = smooth.problem.penalty, line.d
-    constant = float((penalty * w + smooth.problem.pull) @ d)
-    bend = float(d @ (penalty * d))
-    first = float(gradient @ d)
+    """The zero of a derivative along a line: Newton inside a bracket that shrinks.
+
+    `losses` gives the first and second derivative of the losses after a step, to which
+    `linear` + step * `square` is added; `first` is the derivative at the start.
+    """
     if first >= 0.0:
         return 0.0
     low, high, step = 0.0, np.inf, 1.0
     for _ in range(LINE_TRIALS):
-        slope, curve = smooth.along(line.z, line.u, step)
-        slope, curve = slope + constant + step * bend, curve + bend
+        slope, curve = losses(step)
+        slope, curve = slope + linear + step * square, curve + square
         if abs(slope) <= LINE_TOL * abs(first):
             return step
         if slope < 0.0:
