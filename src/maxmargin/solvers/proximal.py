@@ -91,10 +91,7 @@ def minimise_proximal(
         end = minimise(smooth, directions, before.weight, goal, watch)
         found = certify(problem, end.t, end.w)
         watch.report(found.violation, found.primal, int(np.count_nonzero(end.t)))
-        status = end.status or Status.CONVERGED
-        if status is Status.PRECISION_LIMIT:  # the next round goes on from there
-            status = Status.CONVERGED
-        return Iterate(end.t, end.w, found, status)
+        return Iterate(end.t, end.w, found, end.status or Status.CONVERGED)
 
     begin = Iterate(*start, certify(problem, *start))
     return run_rounds(begin, solve, rounds)
