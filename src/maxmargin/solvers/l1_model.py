@@ -13,8 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from maxmargin._jit import jit, jit_fast
+from maxmargin._jit import jit
 from maxmargin._threads import raise_if_stopped
+from maxmargin.data.row_verbs import add_multiple
 from maxmargin.solvers.directions import factor_positive
 from maxmargin.solvers.watch import Watch
 from maxmargin.typing import BoolVector, FloatMatrix, FloatVector, IntVector
@@ -118,13 +119,6 @@ def _sweep_often(
     return AXPY * n * _sweep(square, place, orders, goal)
 
 
-@jit_fast
-def add_row(row: FloatVector, step: float, out: FloatVector) -> None:
-    """Add step * row to out."""
-    for k in range(len(out)):
-        out[k] += step * row[k]
-
-
 @jit
 def _sweep(square: FloatMatrix, place: Place, orders: IntVector, goal: float) -> int:
     """Coordinate descent, one row of `orders` after the other; returns its moves."""
@@ -139,7 +133,7 @@ def _sweep(square: FloatMatrix, place: Place, orders: IntVector, goal: float) ->
             step = new - x[j]
             if step != 0.0:
                 x[j] = new
-                add_row(square[j], step, grad)
+                add_multiple(square[j], step, grad)
                 n_moves += 1
         if worst <= goal:
             break
@@ -183,13 +177,13 @@ def _walk(
         step = min(bottom, reach)
         if slope >= 0.0 or step == np.inf:
             return k
-        add_row(d, step, x)
-        add_row(image, step, grad)
+        add_multiple(d, step, x)
+        add_multiple(image, step, grad)
         if bottom <= reach:
             return k
         x[j] = 0.0
         slope += step * curve - d[j] * (grad[j] - penalty[j] * np.sign(d[j]))
         curve += d[j] * (d[j] * square[j, j] - 2.0 * image[j])
-        add_row(square[j], -d[j], image)
+        add_multiple(square[j], -d[j], image)
         d[j] = 0.0
     return len(ends)
