@@ -27,7 +27,7 @@ from maxmargin.problems.linear import TINY
 from maxmargin.solvers.crammer_singer_moves import Moves, Pace, pursue, sweep
 from maxmargin.solvers.crammer_singer_newton import Outlook, finish
 from maxmargin.solvers.dcd_sweep import shuffle
-from maxmargin.solvers.proximal import Iterate
+from maxmargin.solvers.newton import Iterate
 from maxmargin.solvers.result import Options, Solution, Status, proven_solution
 from maxmargin.solvers.watch import Watch
 from maxmargin.typing import FloatMatrix, FloatVector, IntVector

@@ -31,8 +31,8 @@ from maxmargin.problems.crammer_singer import (
 )
 from maxmargin.solvers.crammer_singer_moves import spread
 from maxmargin.solvers.directions import factor_positive
-from maxmargin.solvers.newton import line_search
-from maxmargin.solvers.proximal import CLOSER, FINEST, Iterate, Rounds, run_rounds
+from maxmargin.solvers.newton import Iterate, line_search
+from maxmargin.solvers.proximal import CLOSER, FINEST, Rounds, run_rounds
 from maxmargin.solvers.result import Status
 from maxmargin.solvers.watch import Watch
 from maxmargin.typing import FloatMatrix, FloatVector, IntVector

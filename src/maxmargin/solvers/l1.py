@@ -133,11 +133,10 @@ def feasible(problem: LinearProblem, t: FloatVector) -> FloatVector:
 
 
 class Point(NamedTuple):
-    """Weights, and the first two derivatives of the losses there."""
+    """Weights, and what the losses are like there."""
 
     w: FloatVector
     z: FloatVector
-    t: FloatVector  # minus the slopes by z
     theta: FloatVector
     gradient: FloatVector
     misses: FloatVector  # violations
@@ -203,7 +202,7 @@ class _Run:
         t, theta = smooth.dual_point(z)
         gradient = -self.design.transposed_times(t)
         misses = violations(w, gradient, self.penalty)
-        return Point(w, z, t, theta, gradient, misses)
+        return Point(w, z, theta, gradient, misses)
 
     def _is_solved(self, problem: LinearProblem, point: Point) -> bool:
         if problem is not self.problem:

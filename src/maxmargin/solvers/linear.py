@@ -190,16 +190,15 @@ class _Run:
             reach = tol * problem.unit if problem.is_intercept_free else np.inf
             smooth, goal = Smooth(problem), Goal(tol, tol, reach)
             end = minimise(smooth, self._directions(), found.weight, goal, watch)
-            beta, better = end.t, certify(problem, end.t, end.w)
         else:
             rounds = Rounds(tol, CROSSOVER_STIFFNESS, watch)
             start, directions = (self.beta, found.weight), self._directions()
-            beta, _, better, _ = minimise_proximal(problem, directions, start, rounds)
+            end = minimise_proximal(problem, directions, start, rounds)
         self.watch.n_iter += watch.n_iter
-        if better.worst >= found.worst:
+        if end.certificate.worst >= found.worst:
             return found
-        self.beta = beta
-        return better
+        self.beta = end.dual
+        return end.certificate
 
     def _sweep_with_penalty(self) -> None:
         """A few sweeps with the intercept penalised: from zero, Newton has it hard."""
@@ -247,12 +246,11 @@ class _Run:
             reach = closer * tol * problem.unit if problem.is_intercept_free else np.inf
             goal = Goal(closer * tol, closer * tol, reach)
             end = minimise(smooth, directions, w, goal, self.watch)
-            self.beta, w = end.t, end.w
-            found = certify(problem, self.beta, w)
+            self.beta, w, found, status = end
             if found.meets(tol):
                 return found, Status.CONVERGED
-            if end.status is not None:
-                return found, end.status
+            if status is not Status.CONVERGED:
+                return found, status
             closer *= CLOSER
 
     def _multipliers(self) -> tuple[Certificate, Status]:

@@ -12,12 +12,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from maxmargin.problems.linear import distance_apart, primal_objective
+from maxmargin.problems.linear import (
+    Certificate,
+    certify,
+    distance_apart,
+    primal_objective,
+)
 from maxmargin.solvers.directions import Directions
 from maxmargin.solvers.result import Status
 from maxmargin.solvers.smooth import Smooth
 from maxmargin.solvers.watch import Watch
-from maxmargin.typing import FloatVector
+from maxmargin.typing import FloatMatrix, FloatVector
 
 LINE_TRIALS = 60
 LINE_TOL = 0.1  # of the slope at the start of the line: exact enough
@@ -26,14 +31,13 @@ MOST_STEPS = 2000  # of a smooth problem; some dozens are usual
 STALLED = 5  # such steps, none of them shorter, after which rounding is to blame
 
 
-class Minimum(NamedTuple):
-    """Where the descent ended."""
+class Iterate(NamedTuple):
+    """A dual point and weights, and what they prove about each other."""
 
-    w: FloatVector
-    z: FloatVector
-    t: FloatVector  # the dual point of z
-    gradient: FloatVector
-    status: Status | None  # None: the gradient is as small as asked for
+    dual: FloatMatrix
+    weight: FloatMatrix
+    certificate: Certificate
+    status: Status = Status.CONVERGED  # to what was asked for
 
 
 class Goal(NamedTuple):
@@ -51,7 +55,7 @@ def minimise(
     start: FloatVector,
     goal: Goal,
     watch: Watch,
-) -> Minimum:
+) -> Iterate:
     """Newton's method from `start` until the goal is met or a limit is."""
     problem = smooth.problem
     design, penalty, pull = problem.design, problem.penalty, problem.pull
@@ -64,28 +68,30 @@ def minimise(
         size = float(gradient @ gradient)
         status = watch.limit() or (Status.STALLED if watch.n_iter >= last else None)
         if status is not None or size == 0.0:
-            return Minimum(w, z, t, gradient, status)
+            break
         value = primal_objective(problem, w, z)
         is_near = goal.gap == np.inf or 0.5 * size <= goal.gap * abs(value)
         is_near = is_near and distance_apart(problem, gradient, w, t) <= goal.apart
         if is_near and goal.reach == np.inf:
-            return Minimum(w, z, t, gradient, None)
+            break
         d = directions.solve(theta, gradient)
         u = design.times(d)
         reach = float(np.abs(u).max())
         if is_near and reach <= goal.reach:
-            return Minimum(w, z, t, gradient, None)
+            break
         promise = -float(gradient @ d)  # twice the decrease that the model sees
         is_noise = promise <= NOISE * abs(value)
         n_stalled = n_stalled + 1 if is_noise and reach >= best else 0
         best = min(best, reach)
         if n_stalled >= STALLED:
-            return Minimum(w, z, t, gradient, Status.PRECISION_LIMIT)
+            status = Status.PRECISION_LIMIT
+            break
         linear, square = float((penalty * w + pull) @ d), float(d @ (penalty * d))
         step = line_search(partial(smooth.along, z, u), linear, square, -promise)
         w += step * d
         z += step * u
         watch.n_iter += 1
+    return Iterate(t, w, certify(problem, t, w), status or Status.CONVERGED)
 
 
 def line_search(

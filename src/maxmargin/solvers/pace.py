@@ -33,12 +33,9 @@ class Pace(Watch):
         self.most = max(MOST_MOVES, MOST_PER_VARIABLE * n)
         self.reached: dict[int, int] = {}  # decade of the violation: moves until then
 
-    def moves(self, most: int | None = None) -> int:
+    def moves(self, most: int) -> int:
         """How many the next slice may make."""
-        left = self.max_iter - self.n_iter
-        if most is not None:
-            left = min(left, most)
-        return max(min(self.per_slice, left), 0)
+        return max(min(self.per_slice, self.max_iter - self.n_iter, most), 0)
 
     def note(self, made: int, seconds: float) -> None:
         """A slice has been made."""

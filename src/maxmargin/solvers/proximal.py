@@ -13,13 +13,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from maxmargin.problems.linear import Certificate, LinearProblem, certify
+from maxmargin.problems.linear import LinearProblem, certify
 from maxmargin.solvers.directions import Directions
-from maxmargin.solvers.newton import Goal, minimise
+from maxmargin.solvers.newton import Goal, Iterate, minimise
 from maxmargin.solvers.result import Status
 from maxmargin.solvers.smooth import Smooth
 from maxmargin.solvers.watch import Watch
-from maxmargin.typing import FloatMatrix, FloatVector
+from maxmargin.typing import FloatVector
 
 SOFTER = 0.2  # the pull of the next round, if this one was easy
 EASY = 6  # Newton steps
@@ -29,15 +29,6 @@ FINEST = 1e-2  # of tol: no round is solved more exactly than for this
 MOST_STEPS = 200  # of a round: more say that the scales of features are to blame
 STALLED = 8  # rounds without progress, after which rounding is to blame
 LIMITS = (Status.MAX_ITER, Status.TIME_LIMIT, Status.STALLED)
-
-
-class Iterate(NamedTuple):
-    """A dual point and weights, and what they prove about each other."""
-
-    dual: FloatMatrix
-    weight: FloatMatrix
-    certificate: Certificate
-    status: Status = Status.CONVERGED  # of a round: as exactly as it was asked for
 
 
 class Rounds(NamedTuple):
@@ -89,9 +80,9 @@ def minimise_proximal(
         reach = CLOSER * max(before.certificate.violation, FINEST * tol)
         goal = Goal(CLOSER * tol, np.inf, reach * problem.unit, MOST_STEPS)
         end = minimise(smooth, directions, before.weight, goal, watch)
-        found = certify(problem, end.t, end.w)
-        watch.report(found.violation, found.primal, int(np.count_nonzero(end.t)))
-        return Iterate(end.t, end.w, found, end.status or Status.CONVERGED)
+        n_active = int(np.count_nonzero(end.dual))
+        watch.report(end.certificate.violation, end.certificate.primal, n_active)
+        return end
 
     begin = Iterate(*start, certify(problem, *start))
     return run_rounds(begin, solve, rounds)
