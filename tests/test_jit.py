@@ -1,9 +1,12 @@
 """Does compiled code follow its sources, in every place where Python may live?"""
 
+import ast
 import os
+import re
 import shutil
 import tempfile
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -164,6 +167,32 @@ def test_digest_follows_settings_that_change_machine_code(monkeypatch):
     monkeypatch.setattr(_jit.config, "BOUNDSCHECK", 1 - bool(_jit.config.BOUNDSCHECK))
 
     assert digest() != before
+
+
+def imported_sources(path):
+    """The files of the package that a file imports at its top."""
+    for node in ast.parse(path.read_text()).body:
+        if isinstance(node, ast.ImportFrom) and node.module.startswith("maxmargin."):
+            place = _jit.PACKAGE.parent.joinpath(*node.module.split("."))
+            module, package = place.with_suffix(".py"), place / "__init__.py"
+            yield module if module.exists() else package
+
+
+def test_digest_holds_all_that_compiled_code_depends_on():
+    decorated = re.compile(r"^@(jit|jit_fast|jit_new|compiled_as)\b", re.M)
+    sources = list(_jit.PACKAGE.rglob("*.py"))
+    waiting = {path for path in sources if decorated.search(path.read_text())}
+    found = set()
+    while waiting:
+        path = waiting.pop()
+        found.add(path.relative_to(_jit.PACKAGE))
+        new = set(imported_sources(path))
+        waiting |= {each for each in new if each.relative_to(_jit.PACKAGE) not in found}
+
+    assert len(found) > 30
+    assert all(_jit.is_in_digest(place) for place in found)
+    for place in _jit.COMPILED_FILES:
+        assert Path(place) in found, "moved, or no longer compiled"
 
 
 @jit

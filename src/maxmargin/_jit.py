@@ -52,11 +52,8 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 PACKAGE = Path(__file__).parent
 CARRIED = PACKAGE / "machine_code"  # only in wheels that `make wheel` has built
 NOWHERE = Path(os.devnull)  # nothing can be kept below a file
-NEVER_COMPILED = {
-    "estimators",
-    "interop",
-    "cli",
-}  # no compiled file may import these rooms
+NEVER_COMPILED = {"estimators", "interop", "cli"}  # no compiled code imports these
+COMPILED_FILES = {"interop/liblinear_sweeps.py"}  # the only ones in these rooms
 SETTINGS = (  # of Numba, that change machine code
     "BOUNDSCHECK",
     "DEBUGINFO_DEFAULT",
@@ -186,10 +183,16 @@ def _digest_of_sources() -> str:
     digest.update(repr((numba.__version__, llvmlite.__version__, settings)).encode())
     for path in sorted(PACKAGE.rglob("*.py")):
         place = path.relative_to(PACKAGE)
-        if place.parts[0] not in NEVER_COMPILED:
+        if is_in_digest(place):
             source = path.read_bytes()
             digest.update(f"{place.as_posix()} {len(source)} ".encode() + source)
     return digest.hexdigest()[:20]
+
+
+def is_in_digest(place: Path) -> bool:
+    """Whether machine code may depend on the file at this place of the package."""
+    is_apart = place.parts[0] in NEVER_COMPILED
+    return not is_apart or place.as_posix() in COMPILED_FILES
 
 
 def _numba_folder() -> Path:

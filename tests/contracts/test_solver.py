@@ -32,7 +32,6 @@ from maxmargin.solvers import (
     solve,
     watch,
 )
-from maxmargin.solvers import pace as driver
 from maxmargin.solvers.rows_at_hand import RowsAtHand
 
 Floats = npt.NDArray[np.float64]
@@ -134,8 +133,8 @@ def test_start_from_the_solution_needs_no_moves(case: Case) -> None:
 def talkative(monkeypatch: pytest.MonkeyPatch) -> None:
     """Report after every slice, and make slices short."""
     monkeypatch.setattr(watch, "REPORT_SECONDS", 0.0)
-    monkeypatch.setattr(driver, "SLICE_SECONDS", 0.0)
-    monkeypatch.setattr(driver, "FIRST_SLICE", 4)
+    monkeypatch.setattr(watch, "SLICE_SECONDS", 0.0)
+    monkeypatch.setattr(watch, "FIRST_SLICE", 4)
 
 
 def watched(case: Case, **more: Any) -> tuple[Solution, list[Progress]]:

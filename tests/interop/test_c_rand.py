@@ -10,7 +10,7 @@ import pytest
 
 from maxmargin.interop.c_rand import CRand
 from maxmargin.interop.folds import plain_folds, stratified_folds
-from maxmargin.solvers.visits import draw
+from maxmargin.interop.liblinear_sweeps import draw
 
 FIRST = [1804289383, 846930886, 1681692777, 1714636915, 1957747793]
 

@@ -166,7 +166,7 @@ def test_newton_arrives_where_sweeps_do() -> None:
         found = finish(problem, lane_zeros(200, 10), TOL, Watch(Options()))
 
     assert found.status is Status.CONVERGED
-    assert found.proof.primal == pytest.approx(swept.objective, rel=2 * TOL)
+    assert found.certificate.primal == pytest.approx(swept.objective, rel=2 * TOL)
 
 
 # --------------------------------------------------------------------- unusual samples

@@ -119,6 +119,19 @@ def test_raw_features_of_very_different_scales_go_along_the_path() -> None:
     assert path.gap <= 1e-4 * path.objective
 
 
+@pytest.mark.parametrize("seed", [0, 3])
+def test_rounding_that_ends_a_round_early_does_not_end_the_fit(seed: int) -> None:
+    """The next round is tied tighter, and Newton's method sees clearly again."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(300, 6))
+    y = X @ rng.normal(size=6) + 0.3 * rng.normal(size=300)
+    problem = stated(Loss.EPSILON, X * 10.0 ** np.arange(-3, 3), y)
+    problem = problem._replace(cost=np.full(300, 1e6), epsilon=0.1)
+    solution = solved(problem, "auto", Options(tol=1e-8))
+    assert solution.status is Status.CONVERGED
+    assert solution.n_iter < 60
+
+
 def test_regression_on_raw_targets() -> None:
     X, y = load_diabetes(return_X_y=True, scaled=False)
     problem = stated(Loss.EPSILON, np.ascontiguousarray(X), y)

@@ -81,3 +81,23 @@ def test_nobody_waits_longer_than_with_libsvm() -> None:
     assert run(pace, 1.0, MOST_MOVES - 1) is None
     assert run(pace, 0.9, 1) is None
     assert run(pace, 0.8, 1) is Status.STALLED
+
+
+def test_a_slice_that_compilation_made_short_grows_again() -> None:
+    pace = Pace(Options(), 100)
+
+    pace.note(256, 10.0)
+    assert pace.moves(10**9) == 1
+    pace.note(1, 1e-5)
+
+    assert pace.moves(10**9) > 1000
+
+
+def test_a_slice_that_ended_early_does_not_tell_the_speed() -> None:
+    pace = Pace(Options(), 100)
+    pace.note(256, 1e-3)
+    before = pace.moves(10**9)
+
+    pace.note(3, 1.0)
+
+    assert pace.moves(10**9) == before

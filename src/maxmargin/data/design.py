@@ -102,7 +102,7 @@ class Design:
     def times(self, w: FloatVector) -> FloatVector:
         """X w."""
         out = np.empty(self.n)
-        self._run(lambda span: _times(self.rows, self.bias, w, span, out))
+        self.in_chunks(lambda span: _times(self.rows, self.bias, w, span, out))
         return out
 
     def transposed_times(self, v: FloatVector) -> FloatVector:
@@ -172,7 +172,8 @@ class Design:
         _outer_products(self.rows, self.bias, theta, at, total)
         return total
 
-    def _run(self, work: Callable[[Span], Any]) -> list[Any]:
+    def in_chunks(self, work: Callable[[Span], Any]) -> list[Any]:
+        """What `work` returns for each range of rows, on threads."""
         tasks = [partial(work, span) for span in self.chunks]
         return run_all(tasks, self.n_threads)
 
@@ -182,7 +183,7 @@ class Design:
             add(span, out)
             return out
 
-        parts = self._run(part)
+        parts = self.in_chunks(part)
         total: FloatVector = parts[0]
         for other in parts[1:]:
             total += other

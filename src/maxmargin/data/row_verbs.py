@@ -51,7 +51,7 @@ def _pick(rows: Any, dense: Callable[..., Any], sparse: Callable[..., Any]) -> A
 
 
 def _dense_dot(rows: Any, i: Any, w: Any) -> Any:
-    return _plain_dot(rows[0][i], w)
+    return dot(rows[0][i], w)
 
 
 def _sparse_dot(rows: Any, i: Any, w: Any) -> Any:
@@ -76,7 +76,7 @@ def _sparse_dot(rows: Any, i: Any, w: Any) -> Any:
 
 
 def _dense_add(rows: Any, i: Any, step: Any, w: Any) -> Any:
-    _plain_add(rows[0][i], step, w)
+    add_multiple(rows[0][i], step, w)
 
 
 def _sparse_add(rows: Any, i: Any, step: Any, w: Any) -> Any:
@@ -116,7 +116,8 @@ def _sparse_square(rows: Any, i: Any) -> Any:
 
 
 @jit_fast
-def _plain_dot(x: Any, w: FloatVector) -> float:
+def dot(x: Any, w: FloatVector) -> float:
+    """<x, w>, over the places of x."""
     total = 0.0
     for k in range(x.size):
         total += x[k] * w[k]
@@ -124,7 +125,8 @@ def _plain_dot(x: Any, w: FloatVector) -> float:
 
 
 @jit
-def _plain_add(x: Any, step: float, w: FloatVector) -> None:
+def add_multiple(x: Any, step: float, w: FloatVector) -> None:
+    """Add step * x to w."""
     for k in range(x.size):
         w[k] += step * x[k]
 

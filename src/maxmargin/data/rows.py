@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from maxmargin._jit import jit, jit_fast
+from maxmargin.data.row_verbs import dot
 from maxmargin.data.sparse_meeting import sparse_dots
 from maxmargin.typing import FloatMatrix, FloatVector, IntVector, KernelMatrix
 
@@ -240,15 +241,7 @@ def densify_if_better(rows: Rows) -> Rows:
 def _dense_times(values: FloatMatrix, columns: FloatMatrix, out: FloatMatrix) -> None:
     for i in range(out.shape[0]):
         for m in range(out.shape[1]):
-            out[i, m] = _dot(values[i], columns[m])
-
-
-@jit_fast
-def _dot(x: FloatVector, z: FloatVector) -> float:
-    total = 0.0
-    for k in range(x.size):
-        total += x[k] * z[k]
-    return total
+            out[i, m] = dot(values[i], columns[m])
 
 
 @jit

@@ -21,7 +21,8 @@ from maxmargin.interop.liblinear_training import linear_folds, spec_of, training
 from maxmargin.interop.libsvm_training import Pace, Say, complain, quiet
 from maxmargin.interop.option_strings import LinearOptions, SolverType
 from maxmargin.interop.samples import DataSet
-from maxmargin.models.fit_linear import fit_linear_model, weights_of
+from maxmargin.models.fit_linear import fit_linear_model
+from maxmargin.models.linear import weights_of
 from maxmargin.solvers import Options
 from maxmargin.typing import FloatMatrix, FloatVector
 
@@ -158,7 +159,7 @@ def _step(path: _Path, C: float, fold: Fold, start: Start) -> _Step:
     steps = Steps(told, options, CRand(), start)
     model, found = fit_linear_model(spec_of(told), training, options, 1, steps.solve)
     predicted = model.predict(path.data.X[fold.outside])
-    weights = np.stack([weights_of(each) for each in found])
+    weights = np.stack([weights_of(each.solution) for each in found])
     return _Step(weights, np.asarray(predicted, dtype=np.float64))
 
 

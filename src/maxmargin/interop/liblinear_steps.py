@@ -11,15 +11,11 @@ import numpy as np
 
 from maxmargin.errors import NotAvailable
 from maxmargin.interop.c_rand import CRand
+from maxmargin.interop.liblinear_newton import Minimum, minimise_in_steps
+from maxmargin.interop.liblinear_sweeps import Terms, Walk, sweep
 from maxmargin.interop.option_strings import PRIMAL, LinearOptions, SolverType
 from maxmargin.problems.linear import LinearProblem, Loss, primal_objective
 from maxmargin.solvers import Options, Solution, Status
-from maxmargin.solvers.truncated_newton import (
-    Minimum,
-    dual_point_at,
-    minimise_in_steps,
-)
-from maxmargin.solvers.visits import Terms, Walk, sweep
 from maxmargin.solvers.watch import Watch
 from maxmargin.typing import FloatMatrix, FloatVector
 
@@ -74,8 +70,8 @@ class Steps:
         status = Status.CONVERGED
         if not found.is_reached:
             status = Status.TIME_LIMIT if watch.is_late() else Status.PRECISION_LIMIT
-        beta = dual_point_at(problem, problem.design.times(found.weight))
-        return _solution(problem, found.weight, beta, len(found.steps) - 1, status)
+        weight, beta = found.point.weight, found.point.t
+        return _solution(problem, weight, beta, len(found.steps) - 1, status)
 
     def _tell_newton(self, found: Minimum) -> None:
         first = found.steps[0]

@@ -35,8 +35,8 @@ from maxmargin.models.fit_linear import (
     LinearSet,
     LinearSpec,
     fit_linear_model,
-    weights_of,
 )
+from maxmargin.models.linear import weights_of
 from maxmargin.models.linear_model import LinearModel
 from maxmargin.solvers import Options, Status
 from maxmargin.typing import FloatMatrix, FloatVector
@@ -225,7 +225,7 @@ def _given_start(data: DataSet, told: LinearOptions) -> FloatMatrix | None:
 
 
 def _report(told: LinearOptions, model: LinearModel, found: LinearEvidence) -> str:
-    solution, weight = found.solution, weights_of(found)
+    solution, weight = found.solution, weights_of(found.solution)
     lines = ["*"]
     if told.solver_type == SolverType.L1R_LR:
         lines = [f"iter {solution.n_iter:3d}  #CD cycles 1", "=" * 25]

@@ -172,7 +172,7 @@ class PanelGrams(PairGrams):
     ) -> None:
         """`about`: the middle of all rows, and their squared distances from it."""
         super().__init__(gram, members)
-        self.vectors, self.sizes, self.about = gram, sizes, about
+        self.vectors, self.sizes = gram, sizes
         d, counts = gram.rows.n_columns, [len(own) for own in members]
         self.is_wide = d > SHORT
         prices = [

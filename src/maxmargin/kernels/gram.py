@@ -57,12 +57,15 @@ class Gram(Protocol):
         self, rows: IntVector, weight: FloatVector, columns: IntVector
     ) -> FloatVector:
         """The weighted sum of these rows in some columns, in float64."""
+        return sum_blocks(self, rows, weight, columns)
 
     def source(self, columns: IntVector) -> RowSource | None:
         """What compiled code needs to compute rows over these columns, if it can."""
+        return None
 
     def single(self) -> SingleKernel | None:
         """What computes whole rows in float32, where that is nearly as exact."""
+        return None
 
     def take(self, index: IntVector) -> "Gram":
         """The Gram matrix of these rows alone."""
@@ -204,7 +207,7 @@ def is_linear(gram: Gram) -> TypeGuard[VectorGram]:
     return isinstance(gram, VectorGram) and isinstance(gram.kernel, Linear)
 
 
-class MatrixGram:
+class MatrixGram(Gram):
     """K given as a square matrix."""
 
     def __init__(
@@ -227,23 +230,12 @@ class MatrixGram:
         whole_rows = is_all(columns, self.n)
         out[...] = self.K[rows] if whole_rows else self.K[np.ix_(rows, columns)]
 
-    def sums(
-        self, rows: IntVector, weight: FloatVector, columns: IntVector
-    ) -> FloatVector:
-        return sum_blocks(self, rows, weight, columns)
-
-    def source(self, columns: IntVector) -> RowSource | None:
-        return None
-
-    def single(self) -> SingleKernel | None:
-        return None
-
     def take(self, index: IntVector) -> "MatrixGram":
         shift = None if self.shift is None else self.shift[index]
         return MatrixGram(copy_of(part_of_kernel(self.K, index)), self.bound(), shift)
 
 
-class RowsGram:
+class RowsGram(Gram):
     """K from a Python function of two blocks of samples, of whatever kind they are.
 
     The function is asked for whole rows: its second argument is always the full
@@ -291,17 +283,6 @@ class RowsGram:
             block = take_samples(self.X, self.index[rows[part]])
             K = call_kernel(self.function, block, self.X)
             out[part] = K[:, self.index[columns]]
-
-    def sums(
-        self, rows: IntVector, weight: FloatVector, columns: IntVector
-    ) -> FloatVector:
-        return sum_blocks(self, rows, weight, columns)
-
-    def source(self, columns: IntVector) -> RowSource | None:
-        return None
-
-    def single(self) -> SingleKernel | None:
-        return None
 
     def take(self, index: IntVector) -> "RowsGram":
         diagonal = self.diagonal()[index]

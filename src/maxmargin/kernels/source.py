@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from maxmargin._jit import jit, jit_new
+from maxmargin.data.row_verbs import add_multiple
 from maxmargin.data.rows import DenseRows
 from maxmargin.kernels.elementwise import integer_power, rbf_row
 from maxmargin.kernels.functions import RBF, Kernel, Linear, Polynomial, Sigmoid
@@ -80,7 +81,7 @@ def compute_row(source: RowSource, i: int, row: KernelMatrix) -> None:
         dots = sums[: last - first]
         _fill(dots, 0.0)
         for k in range(columns.shape[0]):
-            _add_multiple(dots, columns[k][first:last], columns[k, i])
+            add_multiple(columns[k][first:last], columns[k, i], dots)
         if source.kind == GAUSSIAN:
             norms = source.norms
             rbf_row(dots, norms[i], norms[first:last], source.gamma, row[first:last])
@@ -98,12 +99,6 @@ def _gather_row(values: FloatVector, place: IntVector, row: KernelMatrix) -> Non
 def _fill(values: KernelMatrix, number: float) -> None:
     for j in range(values.size):
         values[j] = number
-
-
-@jit
-def _add_multiple(total: FloatVector, values: FloatVector, factor: float) -> None:
-    for j in range(total.size):
-        total[j] += factor * values[j]
 
 
 @jit

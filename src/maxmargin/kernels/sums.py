@@ -3,6 +3,7 @@
 import numpy as np
 
 from maxmargin._jit import jit, jit_fast
+from maxmargin.data.row_verbs import add_multiple
 from maxmargin.typing import FloatVector, IntVector, KernelMatrix
 
 
@@ -37,7 +38,7 @@ def add_rows_from(
             out,
         )
     for k in range(n_fours, len(at)):
-        _add_one(rows[at[k]][first:last], weight[k], out)
+        add_multiple(rows[at[k]][first:last], weight[k], out)
 
 
 Four = tuple[KernelMatrix, KernelMatrix, KernelMatrix, KernelMatrix]
@@ -53,12 +54,6 @@ def _add_four(
         out[j] += (p * np.float64(a[j]) + q * np.float64(b[j])) + (
             r * np.float64(c[j]) + s * np.float64(d[j])
         )
-
-
-@jit_fast
-def _add_one(a: KernelMatrix, weight: float, out: FloatVector) -> None:
-    for j in range(out.size):
-        out[j] += weight * np.float64(a[j])
 
 
 @jit_fast

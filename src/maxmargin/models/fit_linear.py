@@ -16,7 +16,13 @@ from maxmargin._threads import one_blas_thread, run_all
 from maxmargin.data.design import Design
 from maxmargin.data.labels import Labels
 from maxmargin.errors import InvalidInput, NotAvailable
-from maxmargin.models.linear import check_size, check_targets, check_weights, cost_of
+from maxmargin.models.linear import (
+    check_size,
+    check_targets,
+    check_weights,
+    cost_of,
+    weights_of,
+)
 from maxmargin.models.linear_model import LinearModel
 from maxmargin.problems.crammer_singer import CrammerSingerProblem
 from maxmargin.problems.linear import LinearProblem, Loss
@@ -183,7 +189,7 @@ def _solve_joint(
 def _read(
     spec: LinearSpec, training: LinearSet, found: list[LinearEvidence], n_planes: int
 ) -> LinearModel:
-    weights = np.concatenate([weights_of(each) for each in found])
+    weights = np.concatenate([weights_of(each.solution) for each in found])
     weights = weights.reshape(n_planes, -1)
     check_weights(weights)
     n_features = training.X.shape[1]
@@ -199,13 +205,6 @@ def _read(
         bias_weight=at_end if has_bias else None,
         rho=-float(at_end[0]) if is_one_class else 0.0,
     )
-
-
-def weights_of(found: LinearEvidence) -> FloatVector:
-    """The weights of the features, the constant one's last."""
-    weight = found.solution.weight
-    assert weight is not None, "a linear solver gives weights"
-    return weight
 
 
 def _labels(training: LinearSet) -> Labels:

@@ -44,7 +44,7 @@ class Hyperplanes:
 def fit_one(problem: LinearProblem, solve: Solve, start: Start = None) -> Hyperplanes:
     """A problem with its targets."""
     solution = solve(problem, start)
-    return _read([solution], _weights(solution)[None], problem.design)
+    return _read([solution], weights_of(solution)[None], problem.design)
 
 
 def fit_one_vs_rest(
@@ -64,13 +64,13 @@ def fit_one_vs_rest(
         for k, start in zip(positives, starts, strict=True)
     ]
     solutions = run_all(tasks, problem.design.n_threads)
-    weights = np.stack([_weights(solution) for solution in solutions])
+    weights = np.stack([weights_of(solution) for solution in solutions])
     return _read(solutions, weights, problem.design)
 
 
 def read_joint(solution: Solution, n_classes: int, design: Design) -> Hyperplanes:
     """One solution that holds a hyperplane per class; of two, their difference."""
-    weights = _weights(solution).reshape(n_classes, -1)
+    weights = weights_of(solution).reshape(n_classes, -1)
     if n_classes == 2:
         weights = weights[1:] - weights[:1]
     return _read([solution], weights, design)
@@ -82,7 +82,8 @@ def _fit_class(
     return solve(problem._replace(target=np.where(is_positive, 1.0, -1.0)), start)
 
 
-def _weights(solution: Solution) -> FloatVector:
+def weights_of(solution: Solution) -> FloatVector:
+    """The weights of the features, the constant one's last."""
     assert solution.weight is not None, "a linear solver gives weights"
     return solution.weight
 

@@ -18,11 +18,10 @@ from typing import NamedTuple
 import numpy as np
 
 from maxmargin._jit import jit, jit_new
-from maxmargin._threads import run_all
-from maxmargin.data.design import Design
+from maxmargin.data.design import Design, Span
 from maxmargin.data.lanes import LANES, lane_zeros, row_add_outer, row_times
 from maxmargin.data.row_verbs import RowParts
-from maxmargin.problems.linear import CANCELLED, TINY
+from maxmargin.problems.linear import CANCELLED, TINY, Certificate
 from maxmargin.typing import FloatMatrix, FloatVector, IntVector
 
 TILE = 512  # rows of W turned at once: they stay in the cache
@@ -36,25 +35,6 @@ class CrammerSingerProblem(NamedTuple):
     code: IntVector  # 0 to n_classes - 1
     cost: FloatVector  # C_i >= 0, finite
     n_classes: int  # at least 2
-
-
-class Proof(NamedTuple):
-    """What shares prove, in float64, and the weights that they stand for."""
-
-    W: FloatMatrix  # a row for every column of X, a lane for every class
-    primal: float
-    gap: float  # primal minus dual objective
-    violation: float  # largest slope minus the least where a share is above its bound
-    floor: float  # an objective that is zero but for rounding
-
-    @property
-    def badness(self) -> float:
-        """The larger of violation and relative gap."""
-        return max(self.violation, self.gap / max(self.primal, self.floor))
-
-    def meets(self, tol: float) -> bool:
-        """Whether both are at most tol."""
-        return self.badness <= tol
 
 
 def weights_by_class(W: FloatMatrix, n_classes: int) -> FloatVector:
@@ -108,22 +88,23 @@ def dual_objective(own: FloatVector, W: FloatMatrix) -> float:
     return -float(own.sum()) - 0.5 * sum_of_squares(W)
 
 
-def prove(problem: CrammerSingerProblem, share: FloatMatrix) -> Proof:
-    """Objectives and KKT violation of shares, from nothing but them and the data."""
+def prove(problem: CrammerSingerProblem, share: FloatMatrix) -> Certificate:
+    """Objectives and KKT violation of shares, from nothing but them and the data.
+
+    The weight is a matrix: a row for every column of X, a lane for every class.
+    """
     design = problem.design
     W = weigh(problem, share)
     samples = problem.code, problem.cost, share
     offset = lane_offsets(problem.n_classes)
-    tasks = [
-        partial(_judge, design.rows, design.bias, samples, W, (offset, *span))
-        for span in design.chunks
-    ]
-    parts = run_all(tasks, design.n_threads)
+    parts = design.in_chunks(
+        partial(_judge, design.rows, design.bias, samples, W, offset)
+    )
     primal = 0.5 * sum_of_squares(W) + sum(part[0] for part in parts)
     dual = dual_objective(share[np.arange(len(share)), problem.code], W)
     floor = max(CANCELLED * float(problem.cost.sum()), TINY)
     violation = max(part[1] for part in parts)
-    return Proof(W, primal, max(primal - dual, 0.0), violation, floor)
+    return Certificate(W, primal, max(primal - dual, 0.0), violation, floor)
 
 
 def lane_offsets(n_classes: int) -> FloatVector:
@@ -177,14 +158,14 @@ def _judge(
     bias: float,
     samples: Samples,
     W: FloatMatrix,
-    part: tuple[FloatVector, int, int],
+    offset: FloatVector,
+    span: Span,
 ) -> tuple[float, float]:
     """(sum of losses, largest violation) of some samples."""
     code, cost, share = samples
-    offset, first, last = part
     slope, blocks = np.empty(W.shape[1]), np.arange(W.shape[1] // LANES)
     loss, worst = 0.0, 0.0
-    for i in range(first, last):
+    for i in range(span[0], span[1]):
         row_times((rows, i, bias), W, offset, blocks, slope)
         own = code[i]
         slope[own] -= 1.0

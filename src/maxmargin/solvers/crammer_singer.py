@@ -15,7 +15,6 @@ import numpy as np
 from maxmargin.data.lanes import LANES, lane_zeros
 from maxmargin.problems.crammer_singer import (
     CrammerSingerProblem,
-    Proof,
     alpha_of,
     dual_objective,
     lane_offsets,
@@ -26,14 +25,13 @@ from maxmargin.problems.crammer_singer import (
 )
 from maxmargin.problems.linear import TINY
 from maxmargin.solvers.crammer_singer_moves import Moves, Pace, pursue, sweep
-from maxmargin.solvers.crammer_singer_newton import Arrival, Outlook, finish
+from maxmargin.solvers.crammer_singer_newton import Outlook, finish
 from maxmargin.solvers.dcd_sweep import shuffle
-from maxmargin.solvers.result import Options, Solution, Status
+from maxmargin.solvers.newton import Iterate
+from maxmargin.solvers.result import Options, Solution, Status, proven_solution
 from maxmargin.solvers.watch import Watch
 from maxmargin.typing import FloatMatrix, FloatVector, IntVector
 
-SLICE_SECONDS = 0.03  # how long compiled code may keep Ctrl-C waiting
-FIRST_SLICE = 512  # visits, before their speed is known
 HOT = 1.0  # root mean squares of all violations: samples above are pursued
 PURSUIT = 1.0  # visits of a pursuit, in those of a sweep, before all are looked at
 WIDE_EVERY = 4  # rounds: in the others samples meet the classes that matter to them
@@ -64,19 +62,12 @@ def solve_crammer_singer(
     descent = _Descent(problem, options, start)
     found, watch = descent.run(), descent.watch
     if found.status is Status.MAX_ITER and watch.limit() is None:
-        found = finish(problem, found.share, options.tol, watch)
-    proof = found.proof
+        found = finish(problem, found.dual, options.tol, watch)
+    proof, alpha = found.certificate, alpha_of(problem, found.dual)
     watch.report(proof.violation, proof.primal, problem.design.n, is_last=True)
-    return Solution(
-        beta=alpha_of(problem, found.share),
-        level=np.empty(0),
-        status=found.status,
-        n_iter=watch.n_iter,
-        violation=proof.violation,
-        objective=proof.primal,
-        gap=proof.gap,
-        weight=weights_by_class(proof.W, problem.n_classes),
-    )
+    weight = weights_by_class(proof.weight, problem.n_classes)
+    proof = proof._replace(weight=weight)
+    return proven_solution(alpha, proof, found.status, watch.n_iter)
 
 
 class _Seen(NamedTuple):
@@ -103,16 +94,13 @@ class _Descent:
         self.n_rounds = 0
         self.n_wide = FIRST_WIDE  # wide rounds to come at once
         self.eager, self.n_stalled = EAGER, 0
-        self.visits_per_slice = FIRST_SLICE
         self.outlook = Outlook(problem)
 
-    def run(self) -> Arrival:
+    def run(self) -> Iterate:
         """Round after round until a proof holds; MAX_ITER if others would be faster."""
         status = self.watch.limit()
-        if self.is_warm and (proof := prove(self.problem, self._shares())).meets(
-            self.tol
-        ):
-            return Arrival(self._shares(), proof, Status.CONVERGED)
+        if self.is_warm and (here := self._look()).certificate.meets(self.tol):
+            return here
         while status is None:
             seen = self._round()
             status = self.watch.limit()
@@ -120,18 +108,23 @@ class _Descent:
                 break
             if not self._is_near(seen):
                 continue
-            proof = prove(self.problem, self._shares())
+            here = self._look()
             self.n_stalled += seen.is_all and seen.violation <= seen.noise
-            if proof.meets(self.tol):
-                return Arrival(self._shares(), proof, Status.CONVERGED)
+            if here.certificate.meets(self.tol):
+                return here
             if self.n_stalled >= STALLED:
-                return Arrival(self._shares(), proof, Status.PRECISION_LIMIT)
-            self._go_on_from(proof, seen.is_all)
+                return here._replace(status=Status.PRECISION_LIMIT)
+            self._go_on_from(here.weight, seen.is_all)
+        here = self._look()
+        if here.certificate.meets(self.tol):
+            return here
+        return here._replace(status=status or Status.MAX_ITER)
+
+    def _look(self) -> Iterate:
+        """The shares, and what they prove."""
         share = self._shares()
         proof = prove(self.problem, share)
-        if proof.meets(self.tol):
-            status = Status.CONVERGED
-        return Arrival(share, proof, status or Status.MAX_ITER)
+        return Iterate(share, proof.weight, proof)
 
     def _round(self) -> _Seen:
         """A sweep over all that are awake, and a pursuit of those that stand out."""
@@ -161,11 +154,11 @@ class _Descent:
     def _sweep(self, order: IntVector, pace: Pace, tally: FloatVector) -> None:
         rows, first = self.problem.design.rows, 0
         while first < len(order) and not self.watch.is_stopped():
-            part = order[first : first + self.visits_per_slice]
+            part = order[first : first + self.watch.per_slice]
             began = time.monotonic()
             sweep(rows, self.moves, pace, part, tally)
             self.outlook.n_visits += len(part)
-            self._keep_time(len(part), time.monotonic() - began)
+            self.watch.note_speed(len(part), time.monotonic() - began)
             first += len(part)
 
     def _pursue(self, pace: Pace, budget: int) -> None:
@@ -174,7 +167,7 @@ class _Descent:
         allowed = self.watch.max_iter * len(self.movable)
         budget = min(budget, allowed - self.outlook.n_visits)
         while len(hot) and budget > 0 and not self.watch.is_stopped():
-            share = min(budget, self.visits_per_slice)
+            share = min(budget, self.watch.per_slice)
             n_left, n_visits = pursue(rows, self.moves, pace, hot, self.random, share)
             hot = hot[:n_left]
             budget -= n_visits
@@ -182,11 +175,6 @@ class _Descent:
 
     def _pace(self, is_wide: bool, threshold: float) -> Pace:
         return Pace(self.problem.design.bias, is_wide, self.calm, threshold)
-
-    def _keep_time(self, n_visits: int, seconds: float) -> None:
-        if n_visits >= FIRST_SLICE and seconds > 0.0:
-            visits = n_visits * SLICE_SECONDS / seconds
-            self.visits_per_slice = max(FIRST_SLICE, int(visits))
 
     def _dual(self) -> float:
         own = self.moves.share[
@@ -209,9 +197,9 @@ class _Descent:
         distance = max(gap, seen.violation) / max(self.tol, TINY)
         return self.outlook.is_dim(self.calm, distance)
 
-    def _go_on_from(self, proof: Proof, is_warned: bool) -> None:
+    def _go_on_from(self, W: FloatMatrix, is_warned: bool) -> None:
         """Everybody wakes up, and the weights are free of rounding errors again."""
-        self.moves = self.moves._replace(W=proof.W)
+        self.moves = self.moves._replace(W=W)
         self.moves.nap[:] = 0
         self.n_wide = 1
         if is_warned:

@@ -12,21 +12,17 @@ over the classes F above their bounds. Newton's method solves that to the end; t
 shares move on, and the tie is loosened. (Rockafellar 1976; Li, Sun & Toh 2018.)
 """
 
-from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import cho_solve
 
 from maxmargin._jit import jit_fast, jit_new
-from maxmargin._threads import run_all
 from maxmargin.data.design import Span
 from maxmargin.data.lanes import LANES, lane_zeros, row_times
 from maxmargin.data.row_verbs import RowParts
 from maxmargin.problems.crammer_singer import (
     CrammerSingerProblem,
-    Proof,
     lane_offsets,
     prove,
     sum_of_squares,
@@ -35,30 +31,17 @@ from maxmargin.problems.crammer_singer import (
 )
 from maxmargin.solvers.crammer_singer_moves import spread
 from maxmargin.solvers.directions import factor_positive
+from maxmargin.solvers.newton import Iterate, line_search
+from maxmargin.solvers.proximal import CLOSER, FINEST, Rounds, run_rounds
 from maxmargin.solvers.result import Status
 from maxmargin.solvers.watch import Watch
 from maxmargin.typing import FloatMatrix, FloatVector, IntVector
 
 FIRST_STIFFNESS = 1.0  # a slope of one margin moves all of a sample's cost
-SOFTER = 0.2  # the tie of the next round, if this one was easy
-EASY = 6  # Newton steps
-CLOSER = 0.1  # of the violation: how exactly a round is solved
-FINEST = 0.01  # of what is asked for: no round is solved more exactly
-STALLED = 8  # rounds without progress, after which rounding is to blame
 NOISE = 1e-14  # of the squared weights: a decrease that rounding could hide
 MOST_TINY = 3  # steps that promise no more, before a tighter tie is tried
-LINE_TRIALS = 60
-LINE_TOL = 0.1  # of the slope at the start of the line: exact enough
 MOST_FORMED = 3000  # columns times classes: a matrix of 72 MB
 FIRST_LOOK = 8  # rounds of sweeps, before their progress is judged
-
-
-class Arrival(NamedTuple):
-    """Where a solver ended."""
-
-    share: FloatMatrix
-    proof: Proof
-    status: Status
 
 
 class Outlook:
@@ -103,7 +86,7 @@ class Smooth(NamedTuple):
         share = self.centre.copy()
         problem = self.problem
         samples = share, self.tie, problem.cost, problem.code
-        _in_chunks(problem, partial(_project, samples, slope))
+        problem.design.in_chunks(partial(_project, samples, slope))
         return share
 
     def along(
@@ -112,7 +95,7 @@ class Smooth(NamedTuple):
         """First and second derivative of the losses at slope + step * change."""
         problem = self.problem
         samples = self.centre, self.tie, problem.cost, problem.code
-        parts = _in_chunks(problem, partial(_along, samples, slope, change, step))
+        parts = problem.design.in_chunks(partial(_along, samples, slope, change, step))
         values, curves = zip(*parts, strict=True)
         return sum(values), sum(curves)
 
@@ -142,39 +125,29 @@ class Smooth(NamedTuple):
 
 def finish(
     problem: CrammerSingerProblem, share: FloatMatrix, tol: float, watch: Watch
-) -> Arrival:
+) -> Iterate:
     """From these shares to the end. Forms a matrix over all columns and classes."""
     cost = np.where(problem.cost > 0.0, problem.cost, 1.0)
     total = float(cost.sum())
-    proof = prove(problem, share)
-    W, stiffness, softest = proof.W, FIRST_STIFFNESS, 0.0
-    best, n_stalled = Arrival(share, proof, Status.CONVERGED), 0
-    while not best.proof.meets(tol):
-        if n_stalled >= STALLED:
-            return best._replace(status=Status.PRECISION_LIMIT)
-        before = watch.n_iter
-        smooth = Smooth(problem, share, stiffness / cost)
-        goal = tol * min(1.0, proof.primal / total)
-        wanted = CLOSER * max(proof.violation, FINEST * goal)
-        share, W, status = _minimise(smooth, W, wanted, watch)
+
+    def solve(before: Iterate, stiffness: float) -> Iterate:
+        smooth = Smooth(problem, before.dual, stiffness / cost)
+        goal = tol * min(1.0, before.certificate.primal / total)
+        wanted = CLOSER * max(before.certificate.violation, FINEST * goal)
+        share, W, status = _minimise(smooth, before.weight, wanted, watch)
         proof = prove(problem, share)
         watch.report(proof.violation, proof.primal, problem.design.n)
-        n_stalled += 1
-        if proof.badness < best.proof.badness:
-            best, n_stalled = Arrival(share, proof, Status.CONVERGED), 0
-        if status in (Status.MAX_ITER, Status.TIME_LIMIT) and not best.proof.meets(tol):
-            return best._replace(status=status)
-        if status is Status.PRECISION_LIMIT:
-            stiffness = softest = stiffness / SOFTER
-        elif watch.n_iter - before <= EASY:
-            stiffness = max(SOFTER * stiffness, softest)
-    return best
+        return Iterate(share, W, proof, status)
+
+    proof = prove(problem, share)
+    begin = Iterate(share, proof.weight, proof)
+    return run_rounds(begin, solve, Rounds(tol, FIRST_STIFFNESS, watch))
 
 
 def _minimise(
     smooth: Smooth, W: FloatMatrix, wanted: float, watch: Watch
-) -> tuple[FloatMatrix, FloatMatrix, Status | None]:
-    """(shares, W, why not) where no slope is further off than wanted."""
+) -> tuple[FloatMatrix, FloatMatrix, Status]:
+    """(shares, W, how it ended) where no slope is further off than wanted."""
     problem = smooth.problem
     offset = lane_offsets(problem.n_classes)
     nothing = np.zeros_like(offset)
@@ -187,13 +160,15 @@ def _minimise(
         status = watch.limit()
         miss = float(np.abs(_slopes_of(problem, gradient, nothing)).max())
         if status is not None or miss <= wanted:
-            return share, W, status
+            return share, W, status or Status.CONVERGED
         direction = _direction(smooth, share, gradient)
-        n_tiny += -float((gradient * direction).sum()) <= NOISE * sum_of_squares(W)
+        first = float((gradient * direction).sum())
+        n_tiny += -first <= NOISE * sum_of_squares(W)
         if n_tiny > MOST_TINY:
             return share, W, Status.PRECISION_LIMIT
         change = _slopes_of(problem, direction, nothing)
-        step = _line_search(smooth, (W, gradient, direction), slope, change)
+        linear, square = float((W * direction).sum()), float((direction**2).sum())
+        step = line_search(partial(smooth.along, slope, change), linear, square, first)
         W = W + step * direction
         slope += step * change
         watch.n_iter += 1
@@ -204,42 +179,11 @@ def _direction(
 ) -> FloatMatrix:
     """Newton's."""
     n_classes = smooth.problem.n_classes
-    scale, factor = factor_positive(smooth.curvature(share))
-    target = scale * weights_by_class(gradient, n_classes)
-    solution = scale * cho_solve(factor, target, check_finite=False)
+    factor = factor_positive(smooth.curvature(share))
+    solution = factor.solve(weights_by_class(gradient, n_classes))
     direction = lane_zeros(len(gradient), n_classes)
     direction[:, :n_classes] = -solution.reshape(n_classes, -1).T
     return direction
-
-
-def _line_search(
-    smooth: Smooth,
-    line: tuple[FloatMatrix, FloatMatrix, FloatMatrix],
-    slope: FloatMatrix,
-    change: FloatMatrix,
-) -> float:
-    """The zero of the derivative along a line: Newton inside a bracket that shrinks."""
-    W, gradient, direction = line
-    constant, bend = float((W * direction).sum()), float((direction**2).sum())
-    first = float((gradient * direction).sum())
-    if first >= 0.0:
-        return 0.0
-    low, high, step = 0.0, np.inf, 1.0
-    for _ in range(LINE_TRIALS):
-        value, curve = smooth.along(slope, change, step)
-        value, curve = value + constant + step * bend, curve + bend
-        if abs(value) <= LINE_TOL * abs(first):
-            return step
-        if value < 0.0:
-            low = step
-        else:
-            high = step
-        trial = step - value / curve
-        if low < trial < high:
-            step = min(trial, 10.0 * step)
-        else:
-            step = 0.5 * (low + high) if high < np.inf else 10.0 * step
-    return step
 
 
 def _slopes_of(
@@ -248,13 +192,8 @@ def _slopes_of(
     """X W + offset."""
     design = problem.design
     slope = lane_zeros(design.n, problem.n_classes)
-    _in_chunks(problem, partial(_slopes, design.rows, design.bias, W, offset, slope))
+    design.in_chunks(partial(_slopes, design.rows, design.bias, W, offset, slope))
     return slope
-
-
-def _in_chunks(problem: CrammerSingerProblem, work: Callable[[Span], Any]) -> list[Any]:
-    design = problem.design
-    return run_all([partial(work, span) for span in design.chunks], design.n_threads)
 
 
 @jit_new

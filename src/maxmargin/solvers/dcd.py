@@ -16,8 +16,6 @@ from maxmargin.solvers.result import Status
 from maxmargin.solvers.watch import Watch
 from maxmargin.typing import FloatVector
 
-SLICE_SECONDS = 0.03  # how long compiled code may keep Ctrl-C waiting
-FIRST_SLICE = 4096  # samples, before their speed is known
 FIRST_RANDOM = 0x9E3779B97F4A7C15  # many bits set, which xorshift needs at its start
 LOOK_UP = 10  # sweeps between two questions whether to go on
 FIRST_HALF = 20  # sweeps: the violation of fewer is too noisy to extrapolate
@@ -45,7 +43,6 @@ class CoordinateDescent:
             violation=np.array([0.0, np.inf]),
             random=np.array([FIRST_RANDOM + watch.options.seed], dtype=np.uint64),
         )
-        self.visits_per_slice = FIRST_SLICE
         self.history: list[float] = []  # the largest violation of each sweep
         self.lowest: list[float] = []  # of all sweeps up to each
         self.last_visits = 0  # of the last sweep
@@ -109,13 +106,12 @@ class CoordinateDescent:
         most = max(1, min(LOOK_UP - len(self.history) % LOOK_UP, most))
         log = SweepLog(np.empty(most), np.empty(most, dtype=np.intp))
         began = time.monotonic()
-        rows, max_visits = self.problem.design.rows, self.visits_per_slice
+        rows, max_visits = self.problem.design.rows, self.watch.per_slice
         n_sweeps = sweep_some(rows, self.kind, self.sweep, wanted, max_visits, log)
         seconds = time.monotonic() - began
         visits = log.visits[:n_sweeps].tolist()
         made = sum(visits) + int(place[0]) - before
-        if made >= FIRST_SLICE // 2 and seconds > 0.0:
-            self.visits_per_slice = max(256, int(made * SLICE_SECONDS / seconds))
+        self.watch.note_speed(made, seconds)
         self._note(log.violation[:n_sweeps].tolist(), visits)
         return n_sweeps
 

@@ -7,7 +7,7 @@ same d comes from a matrix over those samples (Woodbury). With many of both, con
 gradients only multiply.
 """
 
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
@@ -52,8 +52,7 @@ class Explicit:
         matrix = self._matrix(theta)
         self.last = theta.copy()
         matrix[np.diag_indices_from(matrix)] += self.penalty
-        scale, factor = factor_positive(matrix)
-        return -scale * cho_solve(factor, scale * gradient, check_finite=False)
+        return -factor_positive(matrix).solve(gradient)
 
     def _matrix(self, theta: FloatVector) -> FloatMatrix:
         n_curved = int(np.count_nonzero(theta))
@@ -81,11 +80,21 @@ class Explicit:
         return self.design.square(some)
 
 
-def factor_positive(matrix: FloatMatrix) -> tuple[FloatVector, Any]:
-    """(scale, Cholesky factor) of the matrix with a unit diagonal, which it becomes.
+class Factor(NamedTuple):
+    """A Cholesky factor of a matrix, and what scaled its diagonal to ones."""
 
-    A whiff of ridge is added where rounding has made it singular.
-    """
+    scale: FloatVector
+    cholesky: Any
+
+    def solve(self, target: FloatVector) -> FloatVector:
+        """The inverse of the matrix times the target."""
+        inner = cho_solve(self.cholesky, self.scale * target, check_finite=False)
+        solution: FloatVector = self.scale * inner
+        return solution
+
+
+def factor_positive(matrix: FloatMatrix) -> Factor:
+    """Factor a matrix, in place, with a whiff of ridge where rounding needs one."""
     diagonal = matrix.diagonal().copy()
     scale = 1.0 / np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0))
     matrix *= scale
@@ -94,7 +103,7 @@ def factor_positive(matrix: FloatMatrix) -> tuple[FloatVector, Any]:
     while True:
         matrix[np.diag_indices_from(matrix)] = 1.0 + ridge
         try:
-            return scale, cho_factor(matrix, lower=True, check_finite=False)
+            return Factor(scale, cho_factor(matrix, lower=True, check_finite=False))
         except LinAlgError:
             ridge = max(10.0 * ridge, LIGHTEST)
 
@@ -153,16 +162,12 @@ class BySamples:
             return self.otherwise.solve(theta, gradient)
         matrix = self._gram_of(at)
         matrix[np.diag_indices_from(matrix)] += 1.0 / theta[at]
-        scale, factor = factor_positive(matrix)
-
-        def inverse(target: FloatVector) -> FloatVector:
-            return scale * cho_solve(factor, scale * target, check_finite=False)
-
+        factor = factor_positive(matrix)
         own = self.problem.penalty * gradient
-        v = -inverse(self.design.times(own)[at])
+        v = -factor.solve(self.design.times(own)[at])
         pull = 0.0
         if self.problem.is_intercept_free:
-            border = inverse(np.full(len(at), self.design.bias))
+            border = factor.solve(np.full(len(at), self.design.bias))
             miss = -float(gradient[-1]) - self.design.bias * float(v.sum())
             pull = miss / (self.design.bias * float(border.sum()))
             v += pull * border

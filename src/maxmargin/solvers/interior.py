@@ -12,7 +12,6 @@ steps hardly depends on how the features are scaled. (Mehrotra 1992; Woodsend & 
 from collections.abc import Callable
 
 import numpy as np
-from scipy.linalg import cho_solve
 
 from maxmargin.problems.linear import TINY, LinearProblem, Loss
 from maxmargin.solvers.directions import factor_positive
@@ -94,12 +93,11 @@ class _Path:
         penalty = self.problem.penalty
         matrix = self.design.square(self.theta)
         matrix[np.diag_indices_from(matrix)] += penalty
-        scale, factor = factor_positive(matrix)
+        factor = factor_positive(matrix)
         image = self.design.transposed_times(self.inside.beta.sum(axis=0))
         rest = image - self.problem.pull - penalty * self.w
 
         def solve() -> FloatVector:
-            target = self.design.transposed_times(self.force) + rest
-            return scale * cho_solve(factor, scale * target, check_finite=False)
+            return factor.solve(self.design.transposed_times(self.force) + rest)
 
         return solve

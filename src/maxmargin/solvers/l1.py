@@ -15,6 +15,7 @@ import numpy as np
 
 from maxmargin.problems.linear import (
     TINY,
+    Certificate,
     LinearProblem,
     dual_loss,
     primal_objective,
@@ -31,7 +32,7 @@ from maxmargin.solvers.l1_model import (
     minimise_square,
     violations,
 )
-from maxmargin.solvers.result import Options, Solution, Status
+from maxmargin.solvers.result import Options, Solution, Status, proven_solution
 from maxmargin.solvers.smooth import Smooth
 from maxmargin.solvers.watch import Watch
 from maxmargin.typing import BoolVector, FloatVector
@@ -94,27 +95,21 @@ def solve_l1(
 class Evidence(NamedTuple):
     """What a weight vector proves, computed from scratch."""
 
-    w: FloatVector
     beta: FloatVector  # feasible dual point
-    primal: float
-    gap: float
-    violation: float
-
-    def meets(self, tol: float) -> bool:
-        """Whether violation and relative gap are both at most tol."""
-        return self.violation <= tol and self.gap <= tol * max(self.primal, TINY)
+    certificate: Certificate
 
 
 def examine(problem: LinearProblem, w: FloatVector) -> Evidence:
     """Objectives and violation at w."""
     z = problem.design.times(w)
-    t, _ = Smooth(problem, np.empty(0), 0.0).dual_point(z)
+    t, _ = Smooth(problem).dual_point(z)
     gradient = -problem.design.transposed_times(t)
     misses = violations(w, gradient, problem.penalty)
     primal = objective(problem, w, z)
     beta = feasible(problem, t)
     gap = max(primal + dual_loss(problem, beta), 0.0)
-    return Evidence(w, beta, primal, gap, float(misses.max(initial=0.0)))
+    violation = float(misses.max(initial=0.0))
+    return Evidence(beta, Certificate(w, primal, gap, violation, TINY))
 
 
 def objective(problem: LinearProblem, w: FloatVector, z: FloatVector) -> float:
@@ -138,11 +133,10 @@ def feasible(problem: LinearProblem, t: FloatVector) -> FloatVector:
 
 
 class Point(NamedTuple):
-    """Weights, and the first two derivatives of the losses there."""
+    """Weights, and what the losses are like there."""
 
     w: FloatVector
     z: FloatVector
-    t: FloatVector  # minus the slopes by z
     theta: FloatVector
     gradient: FloatVector
     misses: FloatVector  # violations
@@ -170,7 +164,7 @@ class _Run:
 
     def grow(self, w: FloatVector) -> tuple[FloatVector, Status]:
         """Stage after stage from w = 0."""
-        smooth = Smooth(self.problem, np.empty(0), 0.0)
+        smooth = Smooth(self.problem)
         t, _ = smooth.dual_point(np.zeros(self.design.n))
         pulls = np.abs(self.penalty * self.design.transposed_times(t))
         excess = max(float(pulls.max(initial=0.0)) / FIRST_PULL, 1.0)
@@ -185,7 +179,7 @@ class _Run:
         self, problem: LinearProblem, w: FloatVector
     ) -> tuple[FloatVector, Status]:
         """Newton steps from w until the problem is solved, or a stage of it over."""
-        smooth = Smooth(problem, np.empty(0), 0.0)
+        smooth = Smooth(problem)
         progress = _Progress()
         z = self.design.times(w)
         is_first = True
@@ -208,7 +202,7 @@ class _Run:
         t, theta = smooth.dual_point(z)
         gradient = -self.design.transposed_times(t)
         misses = violations(w, gradient, self.penalty)
-        return Point(w, z, t, theta, gradient, misses)
+        return Point(w, z, theta, gradient, misses)
 
     def _is_solved(self, problem: LinearProblem, point: Point) -> bool:
         if problem is not self.problem:
@@ -216,7 +210,7 @@ class _Run:
         if point.violation > self.tol:
             return False
         self.found = examine(problem, point.w)
-        return self.found.meets(self.tol)
+        return self.found.certificate.meets(self.tol)
 
     def _ending(self, progress: "_Progress", violation: float) -> Status | None:
         """A limit; or that rounding hides the way: only after Newton steps in vain."""
@@ -295,20 +289,11 @@ class _Run:
 
     def solution(self, w: FloatVector, status: Status) -> Solution:
         """The last word, computed from scratch."""
-        found = self.found
-        if found is None or found.w is not w:
-            found = examine(self.problem, w)
+        if self.found is None or self.found.certificate.weight is not w:
+            self.found = examine(self.problem, w)
+        beta, found = self.found
         self.watch.report(found.violation, found.primal, self._n_active(), True)
-        return Solution(
-            beta=found.beta,
-            level=np.zeros(0),
-            status=status,
-            n_iter=self.watch.n_iter,
-            violation=found.violation,
-            objective=found.primal,
-            gap=found.gap,
-            weight=w,
-        )
+        return proven_solution(beta, found, status, self.watch.n_iter)
 
 
 def _goal(place: Place, inner: float) -> float:

@@ -13,8 +13,8 @@ import numpy as np
 from maxmargin._jit import jit
 from maxmargin._threads import raise_if_stopped
 from maxmargin.data.design import Design
-from maxmargin.data.row_verbs import RowParts, row_add_weighted, row_dot
-from maxmargin.solvers.l1_model import Place, add_row, lowest, violation_of
+from maxmargin.data.row_verbs import RowParts, add_multiple, row_add_weighted, row_dot
+from maxmargin.solvers.l1_model import Place, lowest, violation_of
 from maxmargin.solvers.running_square import RunningSquare
 from maxmargin.solvers.watch import Watch
 from maxmargin.typing import FloatMatrix, FloatVector, IntVector
@@ -175,5 +175,5 @@ def _sweep(
         if is_feature:
             row_add_weighted(rows, at[j], step, theta, shift)
         else:
-            add_row(theta, step * bias, shift)
+            add_multiple(theta, step * bias, shift)
     return worst

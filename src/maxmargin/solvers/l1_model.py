@@ -12,10 +12,10 @@ change its sign at 0, for as long as that goes down.
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import cho_solve
 
-from maxmargin._jit import jit, jit_fast
+from maxmargin._jit import jit
 from maxmargin._threads import raise_if_stopped
+from maxmargin.data.row_verbs import add_multiple
 from maxmargin.solvers.directions import factor_positive
 from maxmargin.solvers.watch import Watch
 from maxmargin.typing import BoolVector, FloatMatrix, FloatVector, IntVector
@@ -119,13 +119,6 @@ def _sweep_often(
     return AXPY * n * _sweep(square, place, orders, goal)
 
 
-@jit_fast
-def add_row(row: FloatVector, step: float, out: FloatVector) -> None:
-    """Add step * row to out."""
-    for k in range(len(out)):
-        out[k] += step * row[k]
-
-
 @jit
 def _sweep(square: FloatMatrix, place: Place, orders: IntVector, goal: float) -> int:
     """Coordinate descent, one row of `orders` after the other; returns its moves."""
@@ -140,7 +133,7 @@ def _sweep(square: FloatMatrix, place: Place, orders: IntVector, goal: float) ->
             step = new - x[j]
             if step != 0.0:
                 x[j] = new
-                add_row(square[j], step, grad)
+                add_multiple(square[j], step, grad)
                 n_moves += 1
         if worst <= goal:
             break
@@ -150,9 +143,8 @@ def _sweep(square: FloatMatrix, place: Place, orders: IntVector, goal: float) ->
 def step_on_support(square: FloatMatrix, place: Place, support: IntVector) -> int:
     """A Newton step with the signs held; returns how many weights became 0."""
     x, grad, penalty = (values[support] for values in place)
-    scale, factor = factor_positive(square[np.ix_(support, support)])
-    force = grad + penalty * np.sign(x)
-    d = -scale * cho_solve(factor, scale * force, check_finite=False)
+    factor = factor_positive(square[np.ix_(support, support)])
+    d = -factor.solve(grad + penalty * np.sign(x))
     falls = (np.sign(d) == -np.sign(x)) & (FARTHEST * np.abs(d) > np.abs(x))
     ends = np.flatnonzero(falls & (penalty > 0.0))
     ends = ends[np.argsort(-x[ends] / d[ends], kind="stable")]
@@ -185,13 +177,13 @@ def _walk(
         step = min(bottom, reach)
         if slope >= 0.0 or step == np.inf:
             return k
-        add_row(d, step, x)
-        add_row(image, step, grad)
+        add_multiple(d, step, x)
+        add_multiple(image, step, grad)
         if bottom <= reach:
             return k
         x[j] = 0.0
         slope += step * curve - d[j] * (grad[j] - penalty[j] * np.sign(d[j]))
         curve += d[j] * (d[j] * square[j, j] - 2.0 * image[j])
-        add_row(square[j], -d[j], image)
+        add_multiple(square[j], -d[j], image)
         d[j] = 0.0
     return len(ends)

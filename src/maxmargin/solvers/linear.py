@@ -24,16 +24,12 @@ from maxmargin.solvers.directions import (
 )
 from maxmargin.solvers.interior import follow_path
 from maxmargin.solvers.newton import Goal, minimise
-from maxmargin.solvers.proximal import Multipliers
-from maxmargin.solvers.result import Options, Solution, Status
+from maxmargin.solvers.proximal import Rounds, minimise_proximal
+from maxmargin.solvers.result import Options, Solution, Status, proven_solution
 from maxmargin.solvers.smooth import Smooth
 from maxmargin.solvers.watch import Watch
 from maxmargin.typing import FloatVector
 
-METHODS = (
-    *("auto", "dual", "primal"),
-    *("dcd", "newton", "newton-cg", "proximal", "interior"),
-)
 MOST_FORMED = 1500  # columns of a matrix that is formed
 BADLY_SCALED = 100.0  # ratio of two columns: of their largest values, of their means
 FIRST_STIFFNESS = 1.0  # a slope of one margin moves a variable across its box
@@ -68,7 +64,8 @@ def solve_linear(
     options : Options
         Tolerance, limits, seed, callback.
     method : str
-        One of METHODS; "dual" and "primal" are where "auto" begins.
+        "auto"; "dual" or "primal", where it begins; "corners", for hinges and tubes; or
+        one solver: "dcd", "newton", "newton-cg", "proximal", "interior".
     start : array of shape (n,), optional
         The dual point of a former fit.
     """
@@ -191,18 +188,17 @@ class _Run:
         watch = Watch(replace(options, started=self.watch.started))
         if problem.loss.is_smooth:
             reach = tol * problem.unit if problem.is_intercept_free else np.inf
-            smooth, goal = Smooth(problem, np.empty(0), 0.0), Goal(tol, tol, reach)
+            smooth, goal = Smooth(problem), Goal(tol, tol, reach)
             end = minimise(smooth, self._directions(), found.weight, goal, watch)
-            beta, better = end.t, certify(problem, end.t, end.w)
         else:
-            rounds = Multipliers(problem, self._directions(), watch)
-            start = self.beta, found.weight
-            beta, better, _ = rounds.run(*start, tol, CROSSOVER_STIFFNESS)
+            rounds = Rounds(tol, CROSSOVER_STIFFNESS, watch)
+            start, directions = (self.beta, found.weight), self._directions()
+            end = minimise_proximal(problem, directions, start, rounds)
         self.watch.n_iter += watch.n_iter
-        if better.worst >= found.worst:
+        if end.certificate.worst >= found.worst:
             return found
-        self.beta = beta
-        return better
+        self.beta = end.dual
+        return end.certificate
 
     def _sweep_with_penalty(self) -> None:
         """A few sweeps with the intercept penalised: from zero, Newton has it hard."""
@@ -244,18 +240,17 @@ class _Run:
 
     def _newton(self, directions: Directions) -> tuple[Certificate, Status]:
         problem, tol = self.problem, self.tol
-        smooth = Smooth(problem, np.empty(0), 0.0)
+        smooth = Smooth(problem)
         w, closer = self._begin("newton"), 1.0
         while True:
             reach = closer * tol * problem.unit if problem.is_intercept_free else np.inf
             goal = Goal(closer * tol, closer * tol, reach)
             end = minimise(smooth, directions, w, goal, self.watch)
-            self.beta, w = end.t, end.w
-            found = certify(problem, self.beta, w)
+            self.beta, w, found, status = end
             if found.meets(tol):
                 return found, Status.CONVERGED
-            if end.status is not None:
-                return found, end.status
+            if status is not Status.CONVERGED:
+                return found, status
             closer *= CLOSER
 
     def _multipliers(self) -> tuple[Certificate, Status]:
@@ -267,19 +262,21 @@ class _Run:
             stiffness = COARSE_STIFFNESS
             z = self.problem.design.times(w)
             self.beta = dual_guess(self.problem, z, stiffness)
-        multipliers = Multipliers(self.problem, self._directions(), self.watch)
-        self.beta, found, status = multipliers.run(self.beta, w, self.tol, stiffness)
-        return found, status
+        return self._proximal_rounds(w, stiffness)
 
     def _interior(self) -> tuple[Certificate, Status]:
         """Along the path, and across to the bounds by proximal rounds."""
         goal = PATH_END * min(self.tol, 1e-3)
         self.beta, w = follow_path(self.problem, goal, self.watch)
-        multipliers = Multipliers(self.problem, self._directions(), self.watch)
-        self.beta, found, status = multipliers.run(
-            self.beta, w, self.tol, CROSSOVER_STIFFNESS
-        )
-        return found, status
+        return self._proximal_rounds(w, CROSSOVER_STIFFNESS)
+
+    def _proximal_rounds(
+        self, w: FloatVector, stiffness: float
+    ) -> tuple[Certificate, Status]:
+        directions, rounds = self._directions(), Rounds(self.tol, stiffness, self.watch)
+        end = minimise_proximal(self.problem, directions, (self.beta, w), rounds)
+        self.beta = end.dual
+        return end.certificate, end.status
 
     def _begin(self, method: str) -> FloatVector:
         """The weights to begin with: those of the start, of a sample, or zeros."""
@@ -302,16 +299,7 @@ class _Run:
 
     def _solution(self, found: Certificate, status: Status) -> Solution:
         self.watch.report(found.violation, found.primal, self.problem.design.n, True)
-        return Solution(
-            beta=self.beta,
-            level=np.zeros(0),
-            status=status,
-            n_iter=self.watch.n_iter,
-            violation=found.violation,
-            objective=found.primal,
-            gap=found.gap,
-            weight=found.weight,
-        )
+        return proven_solution(self.beta, found, status, self.watch.n_iter)
 
 
 def _spread(size: FloatVector) -> float:
@@ -328,7 +316,7 @@ def _free_intercept(problem: LinearProblem, beta: FloatVector) -> float:
     z = design.times(w)
     smooth = Smooth(problem, beta, CROSSOVER_STIFFNESS)
     if problem.loss.is_smooth:
-        smooth = Smooth(problem, np.empty(0), 0.0)
+        smooth = Smooth(problem)
 
     def excess(weight: float) -> float:
         t, _ = smooth.dual_point(z + design.bias * weight)

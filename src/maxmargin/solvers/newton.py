@@ -6,16 +6,23 @@ and 0 on the others. The line search finds the zero of the derivative along d, w
 costs O(n) a trial once X d is known.
 """
 
+from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
-from maxmargin.problems.linear import distance_apart, primal_objective
+from maxmargin.problems.linear import (
+    Certificate,
+    certify,
+    distance_apart,
+    primal_objective,
+)
 from maxmargin.solvers.directions import Directions
 from maxmargin.solvers.result import Status
 from maxmargin.solvers.smooth import Smooth
 from maxmargin.solvers.watch import Watch
-from maxmargin.typing import FloatVector
+from maxmargin.typing import FloatMatrix, FloatVector
 
 LINE_TRIALS = 60
 LINE_TOL = 0.1  # of the slope at the start of the line: exact enough
@@ -24,14 +31,13 @@ MOST_STEPS = 2000  # of a smooth problem; some dozens are usual
 STALLED = 5  # such steps, none of them shorter, after which rounding is to blame
 
 
-class Minimum(NamedTuple):
-    """Where the descent ended."""
+class Iterate(NamedTuple):
+    """A dual point and weights, and what they prove about each other."""
 
-    w: FloatVector
-    z: FloatVector
-    t: FloatVector  # the dual point of z
-    gradient: FloatVector
-    status: Status | None  # None: the gradient is as small as asked for
+    dual: FloatMatrix
+    weight: FloatMatrix
+    certificate: Certificate
+    status: Status = Status.CONVERGED  # to what was asked for
 
 
 class Goal(NamedTuple):
@@ -49,7 +55,7 @@ def minimise(
     start: FloatVector,
     goal: Goal,
     watch: Watch,
-) -> Minimum:
+) -> Iterate:
     """Newton's method from `start` until the goal is met or a limit is."""
     problem = smooth.problem
     design, penalty, pull = problem.design, problem.penalty, problem.pull
@@ -62,51 +68,49 @@ def minimise(
         size = float(gradient @ gradient)
         status = watch.limit() or (Status.STALLED if watch.n_iter >= last else None)
         if status is not None or size == 0.0:
-            return Minimum(w, z, t, gradient, status)
+            break
         value = primal_objective(problem, w, z)
         is_near = goal.gap == np.inf or 0.5 * size <= goal.gap * abs(value)
         is_near = is_near and distance_apart(problem, gradient, w, t) <= goal.apart
         if is_near and goal.reach == np.inf:
-            return Minimum(w, z, t, gradient, None)
+            break
         d = directions.solve(theta, gradient)
         u = design.times(d)
         reach = float(np.abs(u).max())
         if is_near and reach <= goal.reach:
-            return Minimum(w, z, t, gradient, None)
+            break
         promise = -float(gradient @ d)  # twice the decrease that the model sees
         is_noise = promise <= NOISE * abs(value)
         n_stalled = n_stalled + 1 if is_noise and reach >= best else 0
         best = min(best, reach)
         if n_stalled >= STALLED:
-            return Minimum(w, z, t, gradient, Status.PRECISION_LIMIT)
-        step = _line_search(smooth, w, gradient, Line(d, z, u))
+            status = Status.PRECISION_LIMIT
+            break
+        linear, square = float((penalty * w + pull) @ d), float(d @ (penalty * d))
+        step = line_search(partial(smooth.along, z, u), linear, square, -promise)
         w += step * d
         z += step * u
         watch.n_iter += 1
+    return Iterate(t, w, certify(problem, t, w), status or Status.CONVERGED)
 
 
-class Line(NamedTuple):
-    """A direction in the weights, and what it does to decision values."""
-
-    d: FloatVector
-    z: FloatVector
-    u: FloatVector  # X d
-
-
-def _line_search(
-    smooth: Smooth, w: FloatVector, gradient: FloatVector, line: Line
+def line_search(
+    losses: Callable[[float], tuple[float, float]],
+    linear: float,
+    square: float,
+    first: float,
 ) -> float:
-    """The zero of the derivative along d: Newton inside a bracket that shrinks."""
-    penalty, d = smooth.problem.penalty, line.d
-    constant = float((penalty * w + smooth.problem.pull) @ d)
-    bend = float(d @ (penalty * d))
-    first = float(gradient @ d)
+    """The zero of a derivative along a line: Newton inside a bracket that shrinks.
+
+    `losses` gives the first and second derivative of the losses after a step, to which
+    `linear` + step * `square` is added; `first` is the derivative at the start.
+    """
     if first >= 0.0:
         return 0.0
     low, high, step = 0.0, np.inf, 1.0
     for _ in range(LINE_TRIALS):
-        slope, curve = smooth.along(line.z, line.u, step)
-        slope, curve = slope + constant + step * bend, curve + bend
+        slope, curve = losses(step)
+        slope, curve = slope + linear + step * square, curve + square
         if abs(slope) <= LINE_TOL * abs(first):
             return step
         if slope < 0.0:

@@ -12,8 +12,6 @@ import math
 from maxmargin.solvers.result import Options, Status
 from maxmargin.solvers.watch import Watch
 
-SLICE_SECONDS = 0.03  # how long compiled code may keep Ctrl-C waiting
-FIRST_SLICE = 256  # moves, before their speed is known
 MOVES_OF_A_FIT = 1_000_000  # that all its problems may make, before any rule holds
 SLOPES_OF_A_FIT = 3_000_000_000  # that these moves may change: some seconds
 FEWEST_MOVES = 50_000  # that each of them may make
@@ -26,28 +24,23 @@ NO_LIMIT = 1 << 60
 
 
 class Pace(Watch):
-    """A watch that counts moves, and knows how fast they are."""
+    """A watch that counts moves, and knows when they lead nowhere."""
 
     def __init__(self, options: Options, n: int) -> None:
         super().__init__(options, NO_LIMIT)
-        self.per_slice = FIRST_SLICE
         share = min(MOVES_OF_A_FIT, SLOPES_OF_A_FIT // max(n, 1)) // options.n_problems
         self.fewest = max(share, FEWEST_MOVES, MOVES_PER_VARIABLE * n)
         self.most = max(MOST_MOVES, MOST_PER_VARIABLE * n)
         self.reached: dict[int, int] = {}  # decade of the violation: moves until then
 
-    def moves(self, most: int | None = None) -> int:
+    def moves(self, most: int) -> int:
         """How many the next slice may make."""
-        left = self.max_iter - self.n_iter
-        if most is not None:
-            left = min(left, most)
-        return max(min(self.per_slice, left), 0)
+        return max(min(self.per_slice, self.max_iter - self.n_iter, most), 0)
 
     def note(self, made: int, seconds: float) -> None:
         """A slice has been made."""
         self.n_iter += made
-        if made >= FIRST_SLICE // 2 and seconds > 0.0:
-            self.per_slice = max(1, int(made * SLICE_SECONDS / seconds))
+        self.note_speed(made, seconds)
 
     def limit(self) -> Status | None:
         """The limit that has been met, if any."""

@@ -8,11 +8,14 @@ optimum. Only samples at a corner enter the matrix, which is what makes it cheap
 (Rockafellar 1976; Li, Sun & Toh 2018 for the semismooth Newton inside.)
 """
 
+from collections.abc import Callable
+from typing import NamedTuple
+
 import numpy as np
 
-from maxmargin.problems.linear import Certificate, LinearProblem, certify
+from maxmargin.problems.linear import LinearProblem, certify
 from maxmargin.solvers.directions import Directions
-from maxmargin.solvers.newton import Goal, minimise
+from maxmargin.solvers.newton import Goal, Iterate, minimise
 from maxmargin.solvers.result import Status
 from maxmargin.solvers.smooth import Smooth
 from maxmargin.solvers.watch import Watch
@@ -25,42 +28,61 @@ CLOSER = 0.1  # of the distance still to go: how exactly a round is solved
 FINEST = 1e-2  # of tol: no round is solved more exactly than for this
 MOST_STEPS = 200  # of a round: more say that the scales of features are to blame
 STALLED = 8  # rounds without progress, after which rounding is to blame
+LIMITS = (Status.MAX_ITER, Status.TIME_LIMIT, Status.STALLED)
 
 
-class Multipliers:
-    """The dual point and the pull towards it, round after round."""
+class Rounds(NamedTuple):
+    """How far the method of multipliers goes, and where it begins."""
 
-    def __init__(
-        self, problem: LinearProblem, directions: Directions, watch: Watch
-    ) -> None:
-        self.problem, self.directions, self.watch = problem, directions, watch
+    tol: float
+    stiffness: float  # of the first round
+    watch: Watch
 
-    def run(
-        self, beta: FloatVector, w: FloatVector, tol: float, stiffness: float
-    ) -> tuple[FloatVector, Certificate, Status]:
-        """(beta, certificate, status) from this start."""
-        problem, watch = self.problem, self.watch
-        found = certify(problem, beta, w)
-        best, n_stalled = (beta, found), 0
-        while True:
-            if found.meets(tol):
-                return beta, found, Status.CONVERGED
-            if n_stalled >= STALLED:
-                return *best, Status.PRECISION_LIMIT
-            before = watch.n_iter
-            smooth = Smooth(problem, beta, stiffness)
-            reach = CLOSER * max(found.violation, FINEST * tol)
-            goal = Goal(CLOSER * tol, np.inf, reach * problem.unit, MOST_STEPS)
-            end = minimise(smooth, self.directions, w, goal, watch)
-            beta, w = end.t, end.w
-            found = certify(problem, beta, w)
-            watch.report(found.violation, found.primal, int(np.count_nonzero(beta)))
-            if found.worst < best[1].worst:
-                best, n_stalled = (beta, found), 0
-            else:
-                n_stalled += 1
-            if end.status in (Status.MAX_ITER, Status.TIME_LIMIT, Status.STALLED):
-                is_there = best[1].meets(tol)
-                return *best, Status.CONVERGED if is_there else end.status
-            if watch.n_iter - before <= EASY:
-                stiffness = max(SOFTER * stiffness, SOFTEST)
+
+def run_rounds(
+    here: Iterate, solve: Callable[[Iterate, float], Iterate], rounds: Rounds
+) -> Iterate:
+    """The method of multipliers: the best iterate, and how it ended.
+
+    `solve` makes one round from an iterate and a stiffness. PRECISION_LIMIT, as its
+    status, asks for a stiffer pull from now on.
+    """
+    tol, stiffness, watch = rounds
+    best, n_stalled, softest = here, 0, SOFTEST
+    while not best.certificate.meets(tol):
+        if n_stalled >= STALLED:
+            return best._replace(status=Status.PRECISION_LIMIT)
+        before = watch.n_iter
+        here = solve(here, stiffness)
+        n_stalled += 1
+        if here.certificate.worst < best.certificate.worst:
+            best, n_stalled = here, 0
+        if here.status in LIMITS and not best.certificate.meets(tol):
+            return best._replace(status=here.status)
+        if here.status is Status.PRECISION_LIMIT:
+            stiffness = softest = stiffness / SOFTER
+        elif watch.n_iter - before <= EASY:
+            stiffness = max(SOFTER * stiffness, softest)
+    return best._replace(status=Status.CONVERGED)
+
+
+def minimise_proximal(
+    problem: LinearProblem,
+    directions: Directions,
+    start: tuple[FloatVector, FloatVector],
+    rounds: Rounds,
+) -> Iterate:
+    """From a dual point and weights to the optimum, every round by Newton's method."""
+    tol, _, watch = rounds
+
+    def solve(before: Iterate, stiffness: float) -> Iterate:
+        smooth = Smooth(problem, before.dual, stiffness)
+        reach = CLOSER * max(before.certificate.violation, FINEST * tol)
+        goal = Goal(CLOSER * tol, np.inf, reach * problem.unit, MOST_STEPS)
+        end = minimise(smooth, directions, before.weight, goal, watch)
+        n_active = int(np.count_nonzero(end.dual))
+        watch.report(end.certificate.violation, end.certificate.primal, n_active)
+        return end
+
+    begin = Iterate(*start, certify(problem, *start))
+    return run_rounds(begin, solve, rounds)

@@ -4,6 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum, IntEnum
 
+import numpy as np
+
+from maxmargin.problems.linear import Certificate
 from maxmargin.solvers.tuning import TUNING, Tuning
 from maxmargin.typing import FloatVector
 
@@ -84,3 +87,19 @@ class Solution:
     cache_misses: int = 0
     grad: FloatVector | None = None  # kernel machines: the slope of every variable
     weight: FloatVector | None = None  # linear machines: w, the intercept's at the end
+
+
+def proven_solution(
+    beta: FloatVector, found: Certificate, status: Status, n_iter: int
+) -> Solution:
+    """What a certificate of a linear machine says of its dual point."""
+    return Solution(
+        beta=beta,
+        level=np.zeros(0),
+        status=status,
+        n_iter=n_iter,
+        violation=found.violation,
+        objective=found.primal,
+        gap=found.gap,
+        weight=found.weight,
+    )

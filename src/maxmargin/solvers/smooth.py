@@ -12,13 +12,11 @@ The maximiser t is minus the first derivative, and the dual variable that belong
 """
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from maxmargin._jit import jit
-from maxmargin._threads import run_all
 from maxmargin.data.design import Span
 from maxmargin.problems.linear import LOGISTIC, LinearProblem, Terms, sigmoid, terms
 from maxmargin.typing import FloatVector
@@ -33,8 +31,8 @@ class Smooth(NamedTuple):
     """A problem, made smooth where it is not."""
 
     problem: LinearProblem
-    centre: FloatVector  # of the proximal term; empty where there is none
-    stiffness: float  # s = C_i / stiffness: 0 is no proximal term
+    centre: FloatVector = np.empty(0)  # of the proximal term, where there is one
+    stiffness: float = 0.0  # s = C_i / stiffness: 0 is no proximal term
 
     @property
     def parts(self) -> tuple[Kind, Samples]:
@@ -60,11 +58,7 @@ class Smooth(NamedTuple):
     def _run(self, work: Callable[[Span], Any]) -> list[Any]:
         """Chunk by chunk, in order; few samples are one chunk."""
         design = self.problem.design
-        if design.n < MANY:
-            return [work((0, design.n))]
-        return run_all(
-            [partial(work, span) for span in design.chunks], design.n_threads
-        )
+        return design.in_chunks(work) if design.n >= MANY else [work((0, design.n))]
 
 
 @jit

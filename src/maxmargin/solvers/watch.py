@@ -7,6 +7,8 @@ from maxmargin._threads import raise_if_stopped
 from maxmargin.solvers.result import Options, Progress, Status
 
 REPORT_SECONDS = 0.1  # between two calls of the callback
+SLICE_SECONDS = 0.03  # how long compiled code may keep Ctrl-C waiting
+FIRST_SLICE = 256  # moves or visits, before their speed is known
 DEFAULT_MAX_ITER = 100_000  # for max_iter=-1, in sweeps or Newton steps
 
 
@@ -23,6 +25,12 @@ class Watch:
             self.max_iter = default_max_iter
         self.n_iter = 0
         self.next_report = 0.0
+        self.per_slice = FIRST_SLICE
+
+    def note_speed(self, made: int, seconds: float) -> None:
+        """How much the next slice may do, after one whose length tells the speed."""
+        if made >= min(self.per_slice, FIRST_SLICE // 2) and seconds > 0.0:
+            self.per_slice = max(1, int(made * SLICE_SECONDS / seconds))
 
     def limit(self) -> Status | None:
         """The limit that has been met, if any. Leaves by an exception after Ctrl-C."""

@@ -8,9 +8,9 @@ import scipy.sparse as sp
 
 from maxmargin.data.design import Design
 from maxmargin.interop.c_rand import CRand
+from maxmargin.interop.liblinear_newton import minimise_in_steps
+from maxmargin.interop.liblinear_sweeps import Terms, Walk, draw, sweep
 from maxmargin.problems.linear import LinearProblem, Loss, certify
-from maxmargin.solvers.truncated_newton import minimise_in_steps
-from maxmargin.solvers.visits import Terms, Walk, draw, sweep
 
 pytestmark = pytest.mark.boundscheck
 

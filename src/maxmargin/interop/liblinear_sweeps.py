@@ -1,4 +1,4 @@
-"""How far does dual coordinate descent come in one sweep over shuffled samples?
+"""How far does LIBLINEAR's coordinate descent come in one sweep over shuffled samples?
 
 Samples at a bound that the last sweep's slopes leave no reason to move are left out of
 the next ones. The order is drawn by C's rand(), so that the visits, and what a loose

@@ -10,10 +10,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import expit
 
-from maxmargin.errors import NotAvailable
-from maxmargin.problems.linear import LinearProblem, Loss, primal_objective
+from maxmargin.problems.linear import LinearProblem, primal_objective
+from maxmargin.solvers.smooth import Smooth
 from maxmargin.typing import FloatVector
 
 MODEL_TOL = 0.5  # of the model's mean fall: a step that gains less is the last
@@ -35,23 +34,27 @@ class Step(NamedTuple):
     length: float  # 0: the line search failed
 
 
+class Point(NamedTuple):
+    """Weights, and the losses and their derivatives there."""
+
+    weight: FloatVector
+    z: FloatVector
+    t: FloatVector  # minus the derivative of each sample's loss
+    theta: FloatVector  # and the second one
+    objective: float
+    gradient: FloatVector
+
+
 class Minimum(NamedTuple):
     """The last point, and what led there."""
 
-    weight: FloatVector
+    point: Point
     steps: list[Step]
     is_reached: bool
     note: str = ""
 
 
 Stop = Callable[[], bool]
-
-
-class _Point(NamedTuple):
-    weight: FloatVector
-    z: FloatVector
-    objective: float
-    gradient: FloatVector
 
 
 def minimise_in_steps(
@@ -64,71 +67,36 @@ def minimise_in_steps(
     steps = [Step(0, here.objective, size, 0, 0.0)]
     while size > goal:
         if len(steps) > MAX_STEPS or stop():
-            return Minimum(here.weight, steps, False, "max number of Newton iterations")
+            return Minimum(here, steps, False, "max number of Newton iterations")
         direction, n_inner = _direction(problem, here)
         there, length = _search(problem, here, direction)
         if length == 0.0:
-            return Minimum(here.weight, steps, False, "line search fails")
+            return Minimum(here, steps, False, "line search fails")
         gained = here.objective - there.objective
         here, size = there, float(np.linalg.norm(there.gradient))
         steps.append(Step(len(steps), here.objective, size, n_inner, length))
         if size > goal and abs(gained) <= UNCHANGED * abs(here.objective):
-            return Minimum(here.weight, steps, False, "actred too small")
-    return Minimum(here.weight, steps, True)
+            return Minimum(here, steps, False, "actred too small")
+    return Minimum(here, steps, True)
 
 
-def dual_point_at(problem: LinearProblem, z: FloatVector) -> FloatVector:
-    """Minus the derivative of each sample's loss at decision values z."""
-    y, C = problem.target, problem.cost
-    if problem.loss is Loss.LOGISTIC:
-        return C * y * expit(-y * z)
-    if problem.loss is Loss.SQUARED_HINGE:
-        return 2.0 * C * y * np.maximum(1.0 - y * z, 0.0)
-    _require_squared_epsilon(problem)
-    rest = y - z
-    sizes = np.maximum(np.abs(rest) - problem.epsilon, 0.0)
-    point: FloatVector = 2.0 * C * np.sign(rest) * sizes
-    return point
-
-
-def _curvature(problem: LinearProblem, z: FloatVector) -> FloatVector:
-    """The second derivative of each sample's loss."""
-    y, C = problem.target, problem.cost
-    if problem.loss is Loss.LOGISTIC:
-        share = expit(y * z)
-        return C * share * (1.0 - share)
-    if problem.loss is Loss.SQUARED_HINGE:
-        return 2.0 * C * (y * z < 1.0)
-    _require_squared_epsilon(problem)
-    return 2.0 * C * (np.abs(y - z) > problem.epsilon)
-
-
-def _require_squared_epsilon(problem: LinearProblem) -> None:
-    """The last of the three losses that have a second derivative."""
-    if problem.loss is not Loss.SQUARED_EPSILON:
-        raise NotAvailable(
-            "Newton's method with trust regions needs a smooth loss, got "
-            f"{problem.loss.name}."
-        )
-
-
-def _point(problem: LinearProblem, weight: FloatVector) -> _Point:
+def _point(problem: LinearProblem, weight: FloatVector) -> Point:
     z = problem.design.times(weight)
     return _at(problem, weight, z, primal_objective(problem, weight, z))
 
 
 def _at(
     problem: LinearProblem, weight: FloatVector, z: FloatVector, objective: float
-) -> _Point:
-    pull = problem.design.transposed_times(dual_point_at(problem, z))
-    return _Point(weight, z, objective, problem.penalty * weight - pull)
+) -> Point:
+    t, theta = Smooth(problem).dual_point(z)
+    gradient = problem.penalty * weight - problem.design.transposed_times(t)
+    return Point(weight, z, t, theta, objective, gradient)
 
 
-def _direction(problem: LinearProblem, here: _Point) -> tuple[FloatVector, int]:
+def _direction(problem: LinearProblem, here: Point) -> tuple[FloatVector, int]:
     """Roughly the Newton direction, and how many inner steps it took."""
     design, penalty = problem.design, problem.penalty
-    theta = _curvature(problem, here.z)
-    diagonal = penalty + design.squares_times(theta)
+    diagonal = penalty + design.squares_times(here.theta)
     scale = (1.0 - MIXED) + MIXED * diagonal
     found = np.zeros_like(here.weight)
     rest = -here.gradient
@@ -139,7 +107,7 @@ def _direction(problem: LinearProblem, here: _Point) -> tuple[FloatVector, int]:
     most = max(len(found), 5)
     model = 0.0
     for n_inner in range(1, most + 1):
-        image = penalty * along + design.curved_times(theta, along)
+        image = penalty * along + design.curved_times(here.theta, along)
         bend = float(along @ image)
         if bend <= FLAT:
             return found, n_inner
@@ -157,8 +125,8 @@ def _direction(problem: LinearProblem, here: _Point) -> tuple[FloatVector, int]:
 
 
 def _search(
-    problem: LinearProblem, here: _Point, direction: FloatVector
-) -> tuple[_Point, float]:
+    problem: LinearProblem, here: Point, direction: FloatVector
+) -> tuple[Point, float]:
     """Halve the step until it gains its share; length 0 says that none did."""
     moved = problem.design.times(direction)
     slope = float(direction @ here.gradient)
