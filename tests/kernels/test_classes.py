@@ -84,7 +84,7 @@ def test_all_ways_to_ask_give_the_kernel(kind: str) -> None:
 @pytest.mark.parametrize("kind", ["wide", "narrow"])
 def test_shared_float32_values_are_those_computed_alone(kind: str) -> None:
     pair, _ = pair_of(kind)
-    single = pair.single()
+    single = pair.provider()
     assert isinstance(single, PairPanels if kind == "wide" else PanelRows)
     joined = single.joined() if isinstance(single, PairPanels) else single
     everything = np.arange(pair.n)
@@ -117,7 +117,7 @@ def test_a_square_does_not_depend_on_which_pair_came_first(kind: str) -> None:
 
 
 def _fill_square(gram: Gram, out: npt.NDArray[np.float32]) -> None:
-    single, everything = gram.single(), np.arange(gram.n)
+    single, everything = gram.provider(), np.arange(gram.n)
     if single is None:
         gram.fill(everything, everything, out)
     else:

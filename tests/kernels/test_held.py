@@ -43,8 +43,8 @@ def test_a_part_says_what_its_copy_says(index: np.ndarray) -> None:
     assert np.array_equal(out, expected[np.ix_(rows, columns)])
     assert np.array_equal(part.diagonal(), expected.diagonal())
     whole, total = np.empty_like(expected), np.zeros(len(index))
-    part.single().fill_square(whole)
-    part.single().add_rows(rows, np.ones(len(rows)), total)
+    part.provider().fill_square(whole)
+    part.provider().add_rows(rows, np.ones(len(rows)), total)
     assert np.array_equal(whole, expected)
     assert np.allclose(total, expected[rows].sum(axis=0), atol=1e-12)
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 import pytest
-import scipy.sparse as sp
 
-from maxmargin.data.rows import DenseRows, as_rows
-from maxmargin.kernels import RBF, Laplacian, VectorGram
+from maxmargin.data.rows import DenseRows
+from maxmargin.kernels import RBF, VectorGram
 from maxmargin.kernels.gram import gram_block
 from maxmargin.kernels.memory import forget_spares, pass_on, promised_square
 from maxmargin.kernels.panel_rows import PanelRows
@@ -37,7 +34,7 @@ def draw(kind: str, n: int = 700) -> Floats:
 def both(kind: str, gamma: float) -> tuple[SingleRows | PanelRows, Floats]:
     """Kernel values in float32, and the same in float64."""
     gram = VectorGram(RBF(gamma), DenseRows(draw(kind)))
-    single = gram.single()
+    single = gram.provider()
     assert single is not None
     everything = np.arange(gram.n)
     return single, gram_block(gram, everything, everything)
@@ -80,15 +77,6 @@ def test_every_way_to_ask_gives_the_same(kind: str, n_threads: int) -> None:
     assert not grown[600:].any() and not grown[:, 600:].any()
     np.testing.assert_allclose(total, weight @ K[rows], atol=1e-4)
     np.testing.assert_allclose(square, square.T, atol=1e-6)
-
-
-@pytest.mark.parametrize("layout", [np.asarray, sp.csr_matrix])
-def test_who_can_be_single(layout: Any) -> None:
-    rows = as_rows(layout(draw("narrow")))
-
-    assert VectorGram(RBF(1.0), rows).single() is not None
-    assert VectorGram(RBF(1000.0), rows).single() is None
-    assert VectorGram(Laplacian(1.0), rows).single() is None
 
 
 @pytest.mark.parametrize(("m", "n"), [(1, 1), (3, 40), (16, 16), (37, 50)])

@@ -19,7 +19,6 @@ from maxmargin.kernels.functions import RBF, ExactRBF, Laplacian, Linear
 from maxmargin.kernels.gram import (
     Gram,
     MatrixGram,
-    SingleKernel,
     VectorGram,
     sum_blocks,
     whole_matrix,
@@ -28,6 +27,7 @@ from maxmargin.kernels.held import HeldGram
 from maxmargin.kernels.once import Once
 from maxmargin.kernels.pair_panels import ClassPanels, PairPanels, join_rows
 from maxmargin.kernels.panel_rows import WIDEST, pack_rows
+from maxmargin.kernels.provider import GramRows, KernelProvider
 from maxmargin.kernels.single import is_mild
 from maxmargin.kernels.source import RowSource
 from maxmargin.kernels.tiles import (
@@ -238,14 +238,17 @@ class PairGram:
         self,
         gram: VectorGram,
         index: IntVector,
-        single: SingleKernel | None,
+        provider: KernelProvider | None,
         n_whole: int = 0,
     ) -> None:
-        """`n_whole`: the samples, where all of K costs little more than a part."""
+        """`n_whole`: the samples, where all of K costs little more than a part.
+
+        Without a provider, rows are computed in float64.
+        """
         self.n, self.gram, self.index, self.n_whole = len(index), gram, index, n_whole
         self.kernel, self.rows = gram.kernel, gram.rows  # of all classes
         self._own: Once[Rows] = Once(partial(gram.rows.take, index))
-        self._single = single
+        self._provider = provider or GramRows(self, self.n_threads)
 
     def diagonal(self) -> FloatVector:
         return self.gram.diagonal()[self.index]
@@ -270,8 +273,8 @@ class PairGram:
     def source(self, columns: IntVector) -> RowSource | None:
         return self.gram.source(self.index[columns])
 
-    def single(self) -> SingleKernel | None:
-        return self._single
+    def provider(self) -> KernelProvider:
+        return self._provider
 
     def take(self, index: IntVector) -> Gram:
         return self.gram.take(self.index[index])

@@ -11,9 +11,9 @@ from maxmargin._threads import raise_if_stopped
 from maxmargin.data.rows import DenseRows, Rows, densify_if_better
 from maxmargin.errors import InvalidInput
 from maxmargin.kernels.functions import RBF, Kernel, Linear, centring, suited_to
-from maxmargin.kernels.held import HeldRows, copy_of, part_of_kernel
-from maxmargin.kernels.pair_panels import PairPanels
-from maxmargin.kernels.panel_rows import WIDEST, PanelRows, pack_rows
+from maxmargin.kernels.held import copy_of, part_of_kernel
+from maxmargin.kernels.panel_rows import WIDEST, pack_rows
+from maxmargin.kernels.provider import GramRows, KernelProvider, LinearRows
 from maxmargin.kernels.single import SingleRows, is_mild
 from maxmargin.kernels.source import (
     RowSource,
@@ -28,9 +28,6 @@ SOURCE_VALUES = 1 << 18  # 2 MB of samples: beyond, blocks of rows by BLAS are f
 SYMMETRY_ROWS = 256  # compared at a time
 ASYMMETRY = 1e-5  # of the largest value: more than rounding, in float32 too
 CALL_ENTRIES = 1 << 23  # a callable kernel is asked for at most this many values
-
-
-SingleKernel = SingleRows | PanelRows | PairPanels | HeldRows
 
 
 class Gram(Protocol):
@@ -63,9 +60,9 @@ class Gram(Protocol):
         """What compiled code needs to compute rows over these columns, if it can."""
         return None
 
-    def single(self) -> SingleKernel | None:
-        """What computes whole rows in float32, where that is nearly as exact."""
-        return None
+    def provider(self) -> KernelProvider:
+        """What computes whole rows for decomposition; in float64 by default."""
+        return GramRows(self, getattr(self, "n_threads", 1))
 
     def take(self, index: IntVector) -> "Gram":
         """The Gram matrix of these rows alone."""
@@ -140,7 +137,7 @@ class VectorGram:
                 self.shift = rows.values @ middle + middle @ middle
         self.n, self.kernel, self.rows = len(rows), suited_to(kernel, rows), rows
         self.n_threads = n_threads
-        self._single: tuple[SingleKernel | None] | None = None
+        self._provider: KernelProvider | None = None
         self._diagonal: FloatVector | None = None  # every pair of classes asks for
         self._bound: float | None = None  # these two
 
@@ -173,28 +170,33 @@ class VectorGram:
             return None
         return make_source(self.kernel, rows.take(columns))
 
-    def single(self) -> SingleKernel | None:
-        """Made once: folds and pairs of classes that share this matrix share it too."""
-        if self._single is None:
-            self._single = (self._make_single(),)
-        return self._single[0]
+    def provider(self) -> KernelProvider:
+        """Made once: folds and pairs of classes that share this matrix share it too.
 
-    def _make_single(self) -> SingleKernel | None:
-        kernel, rows = self.kernel, self.rows
+        In float32, where that is nearly as exact.
+        """
+        if self._provider is None:
+            self._provider = self._make_provider()
+        return self._provider
+
+    def _make_provider(self) -> KernelProvider:
+        kernel, rows, n_threads = self.kernel, self.rows, self.n_threads
+        if isinstance(kernel, Linear):
+            return LinearRows(self, n_threads)
         if not isinstance(kernel, RBF):
-            return None
+            return GramRows(self, n_threads)
         if not isinstance(rows, DenseRows):
             norms = rows.squared_norms()
             if not is_mild(kernel, norms):
-                return None
-            return SingleRows(kernel, rows.single(), norms, self.n_threads)
+                return GramRows(self, n_threads)
+            return SingleRows(kernel, rows.single(), norms, n_threads)
         middle = rows.middle()
         norms = rows.norms_about(middle)
         if not is_mild(kernel, norms):
-            return None
+            return GramRows(self, n_threads)
         if rows.n_columns <= WIDEST:
-            return pack_rows(kernel, rows, norms, middle, self.n_threads)
-        return SingleRows(kernel, rows.single(middle), norms, self.n_threads)
+            return pack_rows(kernel, rows, norms, middle, n_threads)
+        return SingleRows(kernel, rows.single(middle), norms, n_threads)
 
     def take(self, index: IntVector) -> "VectorGram":
         part = VectorGram(self.kernel, self.rows.take(index), n_threads=1)

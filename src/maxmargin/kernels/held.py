@@ -46,7 +46,7 @@ def _run_length(part: Part) -> float:
 
 
 class HeldRows:
-    """The verbs of `SingleRows`, without anything to compute."""
+    """A provider that has nothing to compute."""
 
     products = 1.0  # reading a value costs no more than that
     n_bytes = 0  # nothing beyond what is shared
@@ -112,7 +112,7 @@ class HeldGram:
         return self._bound
 
     def fill(self, rows: IntVector, columns: IntVector, out: KernelMatrix) -> None:
-        self._single.fill(rows, None if is_all(columns, self.n) else columns, out)
+        self._rows.fill(rows, None if is_all(columns, self.n) else columns, out)
 
     def sums(
         self, rows: IntVector, weight: FloatVector, columns: IntVector
@@ -140,11 +140,11 @@ class HeldGram:
     def source(self, columns: IntVector) -> RowSource | None:
         return None
 
-    def single(self) -> HeldRows:
-        return self._single
+    def provider(self) -> HeldRows:
+        return self._rows
 
     @cached_property
-    def _single(self) -> HeldRows:
+    def _rows(self) -> HeldRows:
         return HeldRows(self.part)
 
     def among(self, index: IntVector) -> "HeldGram":

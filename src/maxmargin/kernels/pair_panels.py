@@ -43,7 +43,7 @@ def join_rows(first: PanelRows, second: PanelRows) -> PanelRows:
 
 
 class PairPanels:
-    """Two classes, one after the other: the verbs of `PanelRows`."""
+    """A provider of two classes, one after the other."""
 
     def __init__(self, first: ClassPanels, second: ClassPanels) -> None:
         self.first, self.second = first, second

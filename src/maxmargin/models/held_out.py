@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from maxmargin._threads import count_cores, run_all
-from maxmargin.kernels.arena import ITEM_BYTES, Arena
+from maxmargin.kernels.arena import ITEM_BYTES, Arena, short_rows
 from maxmargin.kernels.gram import (
     Gram,
     MatrixGram,
@@ -145,9 +145,10 @@ def _quick_rows(solved: Solved) -> Arena | None:
     if 2 * ITEM_BYTES * gram.n**2 > solved.options.cache_bytes:
         return None
     rows, beta = Arena(gram, 0, 1), solved.machine.solution.beta
-    if gram.n < solved.options.tuning.min_decomposed and rows.short_rows() is None:
+    is_small = gram.n < solved.options.tuning.min_decomposed
+    if is_small and short_rows(rows.provider) is None:
         return None  # all of K costs less
-    typical = float(np.median(rows.errors)) * float(np.linalg.norm(beta))
+    typical = float(np.median(rows.provider.errors)) * float(np.linalg.norm(beta))
     return rows if typical * gram.bound() <= solved.options.tol else None
 
 

@@ -16,7 +16,7 @@ from functools import partial
 import numpy as np
 
 from maxmargin._threads import raise_if_stopped, run_all
-from maxmargin.kernels.arena import Arena, keeps_rows
+from maxmargin.kernels.arena import Arena, keeps_rows, short_rows
 from maxmargin.kernels.cache import hold_all
 from maxmargin.kernels.gram import Gram
 from maxmargin.kernels.memory import SPARE_SIDE, pass_on, promised_square
@@ -116,7 +116,7 @@ class Decomposition:
             self.max_members = int(tuning.whole_share * n)
         self.panels: PanelRows | None = None
         if has_room and n <= tuning.max_compiled_rounds:
-            self.panels = self.arena.short_rows()
+            self.panels = short_rows(self.arena.provider)
         is_compiled = self.panels is not None
         self.sizes = tuning.compiled_rounds if is_compiled else tuning.threaded_rounds
         side = min(self.max_side, SPARE_SIDE)
@@ -388,7 +388,7 @@ class Decomposition:
     def _errors(self) -> FloatVector:
         """By how much each slope may be off, after all that moved since."""
         moved = float(np.abs(self.work.beta - self.exact_beta).sum())
-        return self.arena.errors * self.bound * moved
+        return self.arena.provider.errors * self.bound * moved
 
     def _is_objective_cheap(self) -> bool:
         """Whether slopes of support vectors, which it is made of, cost little."""
@@ -399,7 +399,7 @@ class Decomposition:
     def _is_drifting(self) -> bool:
         """Whether float32 has probably spoiled slopes by a good part of tol."""
         moved = float(np.linalg.norm(self.work.beta - self.exact_beta))
-        typical = float(np.median(self.arena.errors)) * self.bound * moved
+        typical = float(np.median(self.arena.provider.errors)) * self.bound * moved
         return typical > self.checks.max_drift * self.options.tol
 
     def _compute_all(self) -> float:
