@@ -18,9 +18,10 @@ from maxmargin.problems.dual import kkt_violation
 from maxmargin.solvers import Options, Status, solve
 from maxmargin.solvers.newton_steps import NewtonSteps
 from maxmargin.solvers.pace import Pace
-from maxmargin.solvers.refits import Refit, WarmRefitter
+from maxmargin.solvers.refits import WarmRefitter
 from maxmargin.solvers.result import PairRule
 from maxmargin.solvers.tuning import TUNING, Tuning
+from maxmargin.solvers.working_set import N as N_MEMBERS
 
 Floats = npt.NDArray[np.float64]
 N, TOL = 400, 1e-4
@@ -42,8 +43,9 @@ def draw(C: float = 2.0) -> tuple[VectorGram, dict[str, DualProblem]]:
     return VectorGram(RBF(0.3), as_rows(X)), problems
 
 
-def tuned(**numbers: float) -> Tuning:
-    return TUNING._replace(refits=TUNING.refits._replace(**numbers))
+def admitting(n: int) -> Tuning:
+    sizes = TUNING.rounds_on_kept._replace(min_new=n, max_first=n, max_new=n)
+    return TUNING._replace(rounds_on_kept=sizes)
 
 
 def looking_after(n_moves: int) -> Tuning:
@@ -56,10 +58,7 @@ def solved(
 ) -> WarmRefitter:
     found = solve(problem, gram, Options(tol=TOL))
     assert found.grad is not None
-    level = float(found.level[0]) if len(found.level) else 0.0
-    full = Refit(found.beta, found.grad, None)
-    fill = Arena(gram, 0, 1).fill
-    return WarmRefitter(problem, full, level, gram.diagonal(), fill, tuning)
+    return WarmRefitter(problem, found.beta, found.grad, Arena(gram, 0, 1), tuning)
 
 
 def without(problem: DualProblem, fold: npt.NDArray[np.intp]) -> DualProblem:
@@ -97,25 +96,39 @@ def test_every_fold_is_solved(name: str, working_set: PairRule) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_violators_join(name: str) -> None:
+def test_violators_are_admitted(name: str) -> None:
     gram, problems = draw()
-    tuning = tuned(min_first=8, share_of_free=0.0, max_joining=4)
-    refit = solved(problems[name], gram, tuning)
-    n_first = int(refit.kept.n_candidates[0])
-    problem = without(problems[name], ALL_SAMPLES[:150])
+    refit = solved(problems[name], gram, admitting(4))
+    n_free, n_support = int(refit.working_set.counts[N_MEMBERS]), refit.n_kept
 
-    found = refit.solve(problem, Pace(Options(tol=TOL), N))
+    found = [
+        refit.solve(without(problems[name], fold), Pace(Options(tol=TOL), N))
+        for fold in (ALL_SAMPLES[:150], ALL_SAMPLES[150:200])
+    ]
 
-    n_candidates, n_rows = int(refit.kept.n_candidates[0]), int(refit.kept.n_rows[0])
-    assert found.status is Status.CONVERGED
-    assert violation(problem, gram, found.beta) < 1.05 * TOL
-    assert n_first < n_candidates <= n_rows < N
-    candidates, rows = refit.kept.candidates[:n_candidates], refit.kept.rows[:n_rows]
-    assert len(np.unique(candidates)) == n_candidates
+    n_members = int(refit.working_set.counts[N_MEMBERS])
+    assert all(one.status is Status.CONVERGED for one in found)
+    assert n_free < n_members
+    assert n_support < refit.n_kept < N
+    members = refit.working_set.members[:n_members]
+    assert len(np.unique(members)) == n_members
     K = gram_block(gram, ALL_SAMPLES, ALL_SAMPLES)
-    square = refit.kept.square.rows[:n_candidates, :n_candidates]
-    assert np.abs(square - K[np.ix_(candidates, candidates)]).max() < 1e-6
-    assert np.abs(rows[refit.kept.place[candidates]] - K[candidates]).max() < 1e-6
+    square = refit.working_set.square.rows[:n_members, :n_members]
+    rows, place = refit.kept
+    assert np.abs(square - K[np.ix_(members, members)]).max() < 1e-6
+    assert np.abs(rows[place[members]] - K[members]).max() < 1e-6
+
+
+def test_no_variable_has_to_be_free() -> None:
+    gram, problems = draw(C=1e-3)
+    problem = problems["c_svc without intercept"]
+    refit = solved(problem, gram)
+
+    found = refit.solve(without(problem, ALL_SAMPLES[::5]), Pace(Options(tol=TOL), N))
+
+    assert found.status is Status.CONVERGED
+    assert (found.beta[::5] == 0.0).all()
+    assert found.beta.any()
 
 
 def test_many_moves_give_way_to_newton_steps(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -154,13 +167,10 @@ def test_limits_hold() -> None:
 
 
 def test_a_sum_without_room_is_left_to_others() -> None:
-    """The few that may move cannot take what four fifths leave behind."""
+    """Support vectors cannot take more than their boxes hold."""
     gram, problems = draw()
-    tuning = tuned(min_first=4, share_of_free=0.0)
-    refit = solved(problems["one_class"], gram, tuning)
-    inside = ALL_SAMPLES[:: N // 80]
-    problem = without(problems["one_class"], np.setdiff1d(ALL_SAMPLES, inside))
-    problem = problem._replace(start=problem.upper)  # all of it
+    refit = solved(problems["one_class"], gram)
+    problem = problems["one_class"]._replace(start=problems["one_class"].upper)
 
     found = refit.solve(problem, Pace(Options(tol=TOL), N))
 

@@ -29,7 +29,7 @@ from maxmargin.problems.dual import fill_in_order, group_levels, slopes
 from maxmargin.solvers import Options, Status
 from maxmargin.solvers.gradient import weight_of
 from maxmargin.solvers.pace import Pace
-from maxmargin.solvers.refits import Refit, WarmRefitter
+from maxmargin.solvers.refits import WarmRefitter
 from maxmargin.typing import BoolVector, FloatVector, IntVector
 
 N_FOLDS = 5  # as in LIBSVM
@@ -165,16 +165,9 @@ def _decisions_of_small(
     solved: Solved, problem: DualProblem, rows: Arena, folds: list[IntVector]
 ) -> list[HeldOut]:
     """Fold after fold on the same rows, which are much the same anyway."""
-    machine, diagonal = solved.machine, solved.gram.diagonal()
-    full = Refit(machine.solution.beta, machine.image + problem.linear, None)
-    refits = WarmRefitter(
-        problem,
-        full,
-        -machine.gram_intercept,
-        diagonal,
-        rows.fill,
-        solved.options.tuning,
-    )
+    beta, tuning = solved.machine.solution.beta, solved.options.tuning
+    grad = solved.machine.image + problem.linear
+    refits = WarmRefitter(problem, beta, grad, rows, tuning)
     try:
         return [_decisions_of_next(refits, solved, problem, fold) for fold in folds]
     finally:

@@ -36,7 +36,7 @@ from maxmargin.solvers.newton_steps import NewtonSteps
 from maxmargin.solvers.pace import Pace
 from maxmargin.solvers.pairs import OUT_OF_MOVES
 from maxmargin.solvers.result import Options, PairRule, Status
-from maxmargin.solvers.rounds import RoundLimits, panels_of, rounds_until
+from maxmargin.solvers.rounds import panels_of, slice_of_rounds
 from maxmargin.solvers.work import Work, gather_work, part_of, set_masks
 from maxmargin.solvers.working_set import (
     N_COMPUTED,
@@ -200,27 +200,18 @@ class Decomposition:
 
     def _make_compiled_rounds(self, panels: PanelRows) -> None:
         """Many rounds in compiled code, as far as a slice of time goes."""
-        raise_if_stopped()
-        tol, left = self.options.tol, self.pace.max_iter - self.pace.n_iter
-        tuning = self.options.tuning
-        n_looked_at = max(self.n_members, tuning.newton.min_members)
-        left = min(left, tuning.newton.moves_before_look * n_looked_at)
-        inner_tol = tuning.stack.inner_tol * tol
-        limits = RoundLimits(tol, inner_tol, left, self.is_second_order)
-        made, violation, _ = rounds_until(
+        violation = slice_of_rounds(
             self.work,
             self.working_set,
-            None,
             panels_of(panels),
-            self.singly,
-            limits,
+            None,
             self.sizes,
+            self.pace,
+            self.newton,
         )
-        self.pace.n_iter += made
         self.arena.n_computed = int(self.working_set.counts[N_COMPUTED])
         self._report(violation, 0.0)
-        self.newton.effort += made * self.n_members
-        if violation > tol and self.newton.due(self.work) is not None:
+        if violation > self.options.tol and self.newton.due(self.work) is not None:
             own = self._members()
             if self._newton_step(own):
                 self._update_gradient(own)

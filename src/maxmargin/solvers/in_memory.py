@@ -120,6 +120,7 @@ def _solve_by_rounds(
                 working_set,
                 memory,
                 None,
+                None,
                 singly,
                 RoundLimits(tol, tuning.stack.inner_tol * tol, left, is_second),
                 tuning.compiled_rounds,

@@ -1,9 +1,10 @@
-"""How are rounds of decomposition compiled? Where K is in memory, or panels are.
+"""How are rounds of decomposition compiled? Where rows of K are in memory, or panels.
 
 A problem of one or two thousand variables has few support vectors, and few rows of K
 decide it. Each round of the working set (`working_set`) takes some microseconds, which
-calls from Python would multiply. Kernel values come from K in memory, or from panels of
-dense rows (`kernels.panels`).
+calls from Python would multiply. Kernel values come from K in memory, from panels of
+dense rows (`kernels.panels`), or from rows that are kept: where one that is needed has
+not been computed, the call returns.
 """
 
 from typing import NamedTuple
@@ -11,7 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from maxmargin._jit import jit, jit_new
-from maxmargin.kernels.cache import hold_all
+from maxmargin._threads import raise_if_stopped
+from maxmargin.kernels.cache import NOBODY, hold_all
 from maxmargin.kernels.held import Part, add_part, take_block
 from maxmargin.kernels.panel_code import STRIP
 from maxmargin.kernels.panel_rows import PanelRows
@@ -23,6 +25,7 @@ from maxmargin.kernels.panels import (
     meet_and_store,
     repack,
 )
+from maxmargin.kernels.sums import add_rows
 from maxmargin.kernels.turning import copy_turned
 from maxmargin.solvers.active_set import (
     ActiveSetLimits,
@@ -37,11 +40,16 @@ from maxmargin.solvers.free_inverse import (
     KernelRows,
     make_free_set,
 )
+from maxmargin.solvers.newton_steps import NewtonSteps
+from maxmargin.solvers.pace import Pace
 from maxmargin.solvers.pairs import OUT_OF_MOVES, pair_epoch
+from maxmargin.solvers.result import PairRule
 from maxmargin.solvers.tuning import RoundSizes
 from maxmargin.solvers.work import Work, part_of
 from maxmargin.solvers.working_set import (
     N_COMPUTED,
+    N_MET,
+    SINGLY,
     N,
     WorkingSet,
     admit,
@@ -82,6 +90,13 @@ def kernel_in_memory(part: Part) -> KernelInMemory:
     return KernelInMemory(part, rows, make_free_set(len(part.at)))
 
 
+class KeptRows(NamedTuple):
+    """Rows of K in float32, those that have been computed."""
+
+    rows: KernelMatrix  # room for all
+    place: IntVector  # of every variable's row, or NOBODY
+
+
 class RoundLimits(NamedTuple):
     """How far rounds go."""
 
@@ -97,32 +112,39 @@ def rounds_until(
     working_set: WorkingSet,
     memory: KernelInMemory | None,
     panels: Panels | None,
+    kept: KeptRows | None,
     singly: int | None,
     limits: RoundLimits,
     sizes: RoundSizes,
 ) -> tuple[int, float, bool]:
     """Rounds until `tol`, or as many as a call may take.
 
-    Kernel values come from `memory` or from `panels`, whose rows are the variables.
+    Kernel values come from `memory`, `panels` or `kept`, whose rows are the variables.
     `singly` is None where an equality binds the variables. Code for what is None is not
     even compiled. Returns (moves made, violation, whether there is room for members).
+    Members whose rows are to be kept, and are not yet, wait for the next call.
     """
     made, counts, max_members = 0, working_set.counts, len(working_set.square.rows)
-    for _ in range(sizes.max_rounds):
+    for k in range(sizes.max_rounds):
         violation = measure(work, working_set, singly)
         if violation <= limits.tol or made >= limits.max_moves:
             return made, violation, True
-        left = evict(work, working_set, sizes, max_members)
-        if not left.has_room:
-            return made, violation, False
-        square = working_set.square.rows
-        close_gaps(square, left.source, left.gaps, 0, len(left.source))
-        first = counts[N]
-        if first == 0:
-            admit_free(work, working_set)
-        admit(work, working_set, singly)
-        _extend(working_set, first, memory, panels)
-        if memory is None:  # K in memory is for one group
+        first = counts[N_MET]
+        if kept is None or k > 0:  # else there may be members that have waited
+            left = evict(work, working_set, sizes, max_members)
+            if not left.has_room:
+                return made, violation, False
+            square = working_set.square.rows
+            close_gaps(square, left.source, left.gaps, 0, len(left.source))
+            first = counts[N_MET] = counts[N]
+            if first == 0:
+                admit_free(work, working_set)
+            admit(work, working_set, singly)
+        if kept is not None and _lacks_rows(kept, working_set.members[: counts[N]]):
+            return made, violation, True
+        _extend(working_set, first, memory, panels, kept)
+        counts[N_MET] = counts[N]
+        if panels is not None:  # rows in memory are for one group
             sort_members(work, working_set)
         own = part_of(work, working_set.members[: counts[N]])
         level = max(sizes.inner_tol * violation, limits.inner_tol)
@@ -131,9 +153,38 @@ def rounds_until(
             own, working_set, memory, singly, level, most, limits.is_second_order
         )
         moved, change = take_changes(work, own, working_set)
-        _add_rows(work.grad, moved, change, memory, panels)
+        _add_rows(work.grad, moved, change, memory, panels, kept)
         counts[N_COMPUTED] += counts[N] - first + len(moved)
     return made, violation, True
+
+
+def slice_of_rounds(
+    work: Work,
+    working_set: WorkingSet,
+    panels: Panels | None,
+    kept: KeptRows | None,
+    sizes: RoundSizes,
+    pace: Pace,
+    newton: NewtonSteps,
+) -> float:
+    """Rounds until `tol`, or for a slice of time; returns the violation."""
+    raise_if_stopped()
+    options, n_looked_at = pace.options, newton.tuning.min_members
+    n_looked_at = max(n_looked_at, int(working_set.counts[N]))
+    left = newton.tuning.moves_before_look * n_looked_at
+    limits = RoundLimits(
+        options.tol,
+        options.tuning.stack.inner_tol * options.tol,
+        min(left, pace.max_iter - pace.n_iter),
+        options.working_set is PairRule.SECOND_ORDER,
+    )
+    singly = None if newton.is_bound else SINGLY
+    made, violation, _ = rounds_until(
+        work, working_set, None, panels, kept, singly, limits, sizes
+    )
+    pace.n_iter += made
+    newton.effort += made * int(working_set.counts[N])
+    return violation
 
 
 @jit
@@ -197,11 +248,21 @@ def _epoch(
 
 
 @jit
+def _lacks_rows(kept: KeptRows, members: IntVector) -> bool:
+    """Whether rows have to be computed first."""
+    n_lacking = 0
+    for i in members:
+        n_lacking += kept.place[i] == NOBODY
+    return n_lacking > 0
+
+
+@jit
 def _extend(
     working_set: WorkingSet,
     first: int,
     memory: KernelInMemory | None,
     panels: Panels | None,
+    kept: KeptRows | None,
 ) -> None:
     """K between new members and all, as rows and as columns of the square."""
     n, square = working_set.counts[N], working_set.square.rows
@@ -214,6 +275,12 @@ def _extend(
         copy_turned(new_rows, (0, n - first), (0, first), square, (0, first))
     if panels is not None:
         _extend_by_panels(members[:n], square, first, panels)
+    if kept is not None:
+        for k in range(first, n):
+            row = kept.rows[kept.place[members[k]]]
+            for j in range(n):
+                square[k, j] = row[members[j]]
+        copy_turned(square, (first, n), (0, first), square, (0, first))
 
 
 @jit_new
@@ -254,12 +321,23 @@ def _add_rows(
     change: FloatVector,
     memory: KernelInMemory | None,
     panels: Panels | None,
+    kept: KeptRows | None,
 ) -> None:
     """grad += K[:, moved] @ change, for all variables."""
     if memory is not None:
         add_part(memory.part, moved, change, grad)
     if panels is not None:
         _add_by_panels(panels, moved, change, grad)
+    if kept is not None:
+        add_kept(kept, moved, change, grad)
+
+
+@jit_new
+def add_kept(
+    kept: KeptRows, rows: IntVector, weight: FloatVector, out: FloatVector
+) -> None:
+    """out += the weighted sum of these rows."""
+    add_rows(kept.rows, kept.place[rows], weight, (0, len(out)), out)
 
 
 @jit_new

@@ -136,18 +136,6 @@ class SmoTuning(NamedTuple):
     polish_moves: int = 4
 
 
-class RefitTuning(NamedTuple):
-    """Of a solved problem that is solved again without some of its samples."""
-
-    # Variables that may move at first: so many, and more for each free one, whose
-    # slopes are nearest to a violation; and how many join at once.
-    min_first: int = 96
-    share_of_free: float = 1.5
-    max_joining: int = 64
-    # Calls that do not lower the violation, after which another solver takes over.
-    max_stalls: int = 50
-
-
 class Tuning(NamedTuple):
     """Numbers of the solvers of kernel machines."""
 
@@ -157,11 +145,14 @@ class Tuning(NamedTuple):
     # Rounds whose values threads compute cost some hundred microseconds of Python, and
     # so do more at a time; moves go on to the `inner_tol` above where they are few.
     threaded_rounds: RoundSizes = RoundSizes(1 / 32, 128, 512, 2048, 0.15, 0.3)
+    # Rounds on rows of K that are kept: a new row costs more than many moves, so that
+    # few are admitted, and only when members are nearly optimal. None of these leaves,
+    # since the next refit may need it.
+    rounds_on_kept: RoundSizes = RoundSizes(0.0, 32, 32, 32, 1.0, 0.01)
     stack: StackTuning = StackTuning()
     checks: CheckTuning = CheckTuning()
     newton: NewtonTuning = NewtonTuning()
     smo: SmoTuning = SmoTuning()
-    refits: RefitTuning = RefitTuning()
 
     # Samples from which on a working set is tried before all of K.
     min_decomposed: int = 300

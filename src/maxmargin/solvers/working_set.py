@@ -23,7 +23,7 @@ from maxmargin.typing import FloatMatrix, FloatVector, IntVector, KernelMatrix
 
 SINGLY = 1  # any number: no equality binds the variables
 OUTSIDE = -1  # the age of a variable that is no member
-N, N_NEW, N_COMPUTED = 0, 1, 2  # of `counts`
+N, N_NEW, N_COMPUTED, N_MET = 0, 1, 2, 3  # of `counts`
 LOWEST, HIGHEST = 0, 1  # of `extremes`
 
 
@@ -31,17 +31,17 @@ class WorkingSet(NamedTuple):
     """Members, and the kernel matrix between them."""
 
     members: IntVector  # room for all variables; the first counts[N] are members
-    counts: IntVector  # members, how many a round admits, rows of K computed so far
+    counts: IntVector  # members, how many a round admits, rows computed, see `square`
     age: IntVector  # of every variable: rounds at a bound, or OUTSIDE
     extremes: FloatMatrix  # a column a group: lowest slope up, highest slope down
-    square: RowCache  # K between members: row i is that of member i
+    square: RowCache  # K between the first counts[N_MET] members: row i is member i's
 
 
 def make_working_set(
     n: int, n_groups: int, square: KernelMatrix, sizes: RoundSizes
 ) -> WorkingSet:
     """No members yet; the square has room for all that may come."""
-    counts = np.zeros(3, dtype=np.intp)
+    counts = np.zeros(4, dtype=np.intp)
     n_new = max(int(sizes.new_share * n), sizes.min_new)
     counts[N_NEW] = min(n_new, sizes.max_first)
     return WorkingSet(
