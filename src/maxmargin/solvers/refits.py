@@ -11,18 +11,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from maxmargin._jit import jit_new
 from maxmargin.kernels.arena import Arena
 from maxmargin.kernels.cache import NOBODY
 from maxmargin.kernels.memory import pass_on, promised_square
-from maxmargin.problems.dual import DualProblem
+from maxmargin.kernels.sums import add_rows
+from maxmargin.problems.dual import DualProblem, fill_in_order, is_interior
 from maxmargin.solvers.newton_steps import NewtonSteps
 from maxmargin.solvers.pace import Pace
 from maxmargin.solvers.result import Status
-from maxmargin.solvers.rounds import KeptRows, add_kept, slice_of_rounds
+from maxmargin.solvers.rounds import KeptRows, slice_of_rounds
 from maxmargin.solvers.tuning import Tuning
 from maxmargin.solvers.work import Work, gather_work, set_masks
-from maxmargin.solvers.working_set import N, admit_free, make_working_set
+from maxmargin.solvers.working_set import N, make_working_set
 from maxmargin.typing import FloatVector, IntVector
 
 
@@ -52,7 +52,9 @@ class WarmRefitter:
         self.kept = KeptRows(promised_square(n), np.full(n, NOBODY))
         square = promised_square(n)
         self.working_set = make_working_set(n, problem.n_groups, square, sizes)
-        admit_free(self.full, self.working_set)
+        free = np.flatnonzero(is_interior(problem, beta))
+        self.working_set.members[: len(free)], self.working_set.age[free] = free, 0
+        self.working_set.counts[N] = len(free)
         self._keep(np.flatnonzero(beta))
 
     def release(self) -> None:
@@ -77,7 +79,7 @@ class WarmRefitter:
         )
         is_bound = not problem.is_free_of_equalities
         missing = float(problem.start.sum() - self.problem.start.sum())
-        if _enter_box(work, self.kept, missing, is_bound) != 0.0:
+        if not _enter_box(work, self.kept, missing, is_bound):
             return Refit(work.beta, work.grad, None)
         newton = NewtonSteps(is_bound, pace.is_stopped, self.tuning.newton)
         return Refit(work.beta, work.grad, self._until_tol(work, pace, newton))
@@ -100,9 +102,9 @@ class WarmRefitter:
                 return None
             free = None if has_new else newton.due(work)
             if free is not None:
-                place = self.kept.place[free]
-                change = newton.take(work, free, self.kept.rows[np.ix_(place, free)])
-                add_kept(self.kept, free, change, work.grad)
+                place, rows = self.kept.place[free], self.kept.rows
+                change = newton.take(work, free, rows[np.ix_(place, free)])
+                add_rows(rows, place, change, (0, len(work.grad)), work.grad)
 
     def _keep(self, rows: IntVector) -> bool:
         """Compute those that are not kept yet; whether there are any."""
@@ -115,37 +117,32 @@ class WarmRefitter:
         return True
 
 
-@jit_new
-def _enter_box(work: Work, kept: KeptRows, missing: float, is_bound: bool) -> float:
-    """Move variables into their box; returns how much of their sum found no room.
+def _enter_box(work: Work, kept: KeptRows, missing: float, is_bound: bool) -> bool:
+    """Move variables into their box; whether their sum could be kept.
 
     Where the sum is fixed, it grows by what is `missing`. Variables whose rows are kept
     make up for that, and for what others leave behind: first those that gain most.
     """
-    beta, grad, n_moved = work.beta, work.grad, 0
-    moved, change = np.empty(len(beta), dtype=np.intp), np.empty(len(beta))
-    for i in range(len(beta)):
-        inside = min(max(beta[i], work.lower[i]), work.upper[i])
-        if inside != beta[i]:
-            moved[n_moved], change[n_moved] = i, inside - beta[i]
-            missing -= inside - beta[i]
-            beta[i] = inside
-            n_moved += 1
-    add_kept(kept, moved[:n_moved], change[:n_moved], grad)
-    set_masks(work, 0, len(beta))
-    while is_bound and missing != 0.0:
-        best, lowest = NOBODY, np.inf
-        for i in range(len(beta)):
-            up, down = grad[i] + work.rise[i], -grad[i] - work.fall[i]
-            slope = up if missing > 0.0 else down
-            if slope < lowest and kept.place[i] != NOBODY:
-                best, lowest = i, slope
-        if best == NOBODY:
-            return missing
-        before, wanted = beta[best], beta[best] + missing
-        beta[best] = min(max(wanted, work.lower[best]), work.upper[best])
-        moved[0], change[0] = best, beta[best] - before
-        missing = 0.0 if beta[best] == wanted else missing - change[0]
-        add_kept(kept, moved[:1], change[:1], grad)
-        set_masks(work, best, best + 1)
-    return 0.0
+    beta, before = work.beta, work.beta.copy()
+    np.clip(beta, work.lower, work.upper, out=beta)
+    _update(work, kept, before)
+    missing -= float((beta - before).sum())
+    if not is_bound or missing == 0.0:
+        return True
+    sign, rows = np.sign(missing), np.flatnonzero(kept.place != NOBODY)
+    slope = work.grad + work.rise if missing > 0.0 else -work.grad - work.fall
+    rows, before = rows[np.argsort(slope[rows], kind="stable")], beta.copy()
+    end = (work.upper if missing > 0.0 else work.lower)[rows]
+    room = np.abs(end - beta[rows])
+    part = fill_in_order(room, abs(missing))
+    beta[rows] = np.where(part == room, end, beta[rows] + sign * part)
+    _update(work, kept, before)
+    return abs(missing) <= float(room.sum())
+
+
+def _update(work: Work, kept: KeptRows, before: FloatVector) -> None:
+    """Slopes and masks after variables have left where they were before."""
+    moved, n = np.flatnonzero(work.beta != before), len(before)
+    change = (work.beta - before)[moved]
+    add_rows(kept.rows, kept.place[moved], change, (0, n), work.grad)
+    set_masks(work, 0, n)

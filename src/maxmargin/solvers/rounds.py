@@ -124,24 +124,24 @@ def rounds_until(
     even compiled. Returns (moves made, violation, whether there is room for members).
     Members whose rows are to be kept, and are not yet, wait for the next call.
     """
-    made, counts, max_members = 0, working_set.counts, len(working_set.square.rows)
+    made, counts = 0, working_set.counts
     for k in range(sizes.max_rounds):
         violation = measure(work, working_set, singly)
         if violation <= limits.tol or made >= limits.max_moves:
             return made, violation, True
+        has_room = True
+        if memory is not None:
+            has_room = _change_members(work, working_set, singly, sizes)
+        if panels is not None:
+            has_room = _change_members(work, working_set, singly, sizes)
+        if not has_room:
+            return made, violation, False
+        if kept is not None:
+            if k > 0:  # before, members may have waited for their rows
+                admit(work, working_set, singly)
+            if _lacks_rows(kept, working_set.members[: counts[N]]):
+                return made, violation, True
         first = counts[N_MET]
-        if kept is None or k > 0:  # else there may be members that have waited
-            left = evict(work, working_set, sizes, max_members)
-            if not left.has_room:
-                return made, violation, False
-            square = working_set.square.rows
-            close_gaps(square, left.source, left.gaps, 0, len(left.source))
-            first = counts[N_MET] = counts[N]
-            if first == 0:
-                admit_free(work, working_set)
-            admit(work, working_set, singly)
-        if kept is not None and _lacks_rows(kept, working_set.members[: counts[N]]):
-            return made, violation, True
         _extend(working_set, first, memory, panels, kept)
         counts[N_MET] = counts[N]
         if panels is not None:  # rows in memory are for one group
@@ -156,6 +156,22 @@ def rounds_until(
         _add_rows(work.grad, moved, change, memory, panels, kept)
         counts[N_COMPUTED] += counts[N] - first + len(moved)
     return made, violation, True
+
+
+@jit_new
+def _change_members(
+    work: Work, working_set: WorkingSet, singly: int | None, sizes: RoundSizes
+) -> bool:
+    """Members at rest leave, violating variables enter; False: there is no room."""
+    square, counts = working_set.square.rows, working_set.counts
+    left = evict(work, working_set, sizes, len(square))
+    if left.has_room:
+        close_gaps(square, left.source, left.gaps, 0, len(left.source))
+        counts[N_MET] = counts[N]
+        if counts[N] == 0:
+            admit_free(work, working_set)
+        admit(work, working_set, singly)
+    return left.has_room
 
 
 def slice_of_rounds(
@@ -323,21 +339,15 @@ def _add_rows(
     panels: Panels | None,
     kept: KeptRows | None,
 ) -> None:
-    """grad += K[:, moved] @ change, for all variables."""
+    """grad += K[:, moved] @ change, for all variables; `moved` may be written over."""
     if memory is not None:
         add_part(memory.part, moved, change, grad)
     if panels is not None:
         _add_by_panels(panels, moved, change, grad)
     if kept is not None:
-        add_kept(kept, moved, change, grad)
-
-
-@jit_new
-def add_kept(
-    kept: KeptRows, rows: IntVector, weight: FloatVector, out: FloatVector
-) -> None:
-    """out += the weighted sum of these rows."""
-    add_rows(kept.rows, kept.place[rows], weight, (0, len(out)), out)
+        for k in range(len(moved)):
+            moved[k] = kept.place[moved[k]]
+        add_rows(kept.rows, moved, change, (0, len(grad)), grad)
 
 
 @jit_new
