@@ -37,7 +37,7 @@ from maxmargin.solvers.pace import Pace
 from maxmargin.solvers.pairs import OUT_OF_MOVES
 from maxmargin.solvers.result import Options, PairRule, Status
 from maxmargin.solvers.rounds import panels_of, slice_of_rounds
-from maxmargin.solvers.work import Work, gather_work, part_of, set_masks
+from maxmargin.solvers.work import Work, gather_work, set_masks
 from maxmargin.solvers.working_set import (
     N_COMPUTED,
     N_NEW,
@@ -51,7 +51,6 @@ from maxmargin.solvers.working_set import (
     make_working_set,
     measure,
     sort_members,
-    take_changes,
 )
 from maxmargin.typing import BoolVector, FloatVector
 
@@ -254,7 +253,13 @@ class Decomposition:
         run_all(tasks, self.arena.n_threads)
 
     def _members(self) -> Work:
-        return part_of(self.work, self.working_set.members[: self.n_members])
+        """The members' variables, whose rows are those of the square."""
+        members, work = self.working_set.members[: self.n_members], self.work
+        own = gather_work(
+            self.problem, members, work.beta, work.grad, self.gram.diagonal()
+        )
+        row = np.arange(self.n_members)
+        return own._replace(row=row, min_curvature=work.min_curvature)
 
     def _extend(self, first: int) -> None:
         """K between new members and all; the square grows where it has to."""
@@ -317,14 +322,21 @@ class Decomposition:
 
     def _update_gradient(self, own: Work) -> None:
         """grad += K[:, moved] @ change, for all variables."""
-        moved, change = take_changes(self.work, own, self.working_set)
+        work = self.work
+        members = self.working_set.members[: self.n_members]
+        has_moved = own.beta != work.beta[members]
+        moved = members[has_moved]
+        change = own.beta[has_moved] - work.beta[moved]
+        work.beta[moved] = own.beta[has_moved]
+        work.rise[moved], work.fall[moved] = own.rise[has_moved], own.fall[has_moved]
+        work.gained[0] += own.gained[0]
         if self.is_whole:
-            self.work.grad[:] = own.grad
+            work.grad[:] = own.grad
             return
         row = self.problem.row
         sums = np.zeros(self.gram.n)
         self.arena.add_rows(row[moved], change, sums)
-        self.work.grad[:] += sums if self.is_plain else sums[row]
+        work.grad[:] += sums if self.is_plain else sums[row]
 
     def _report(self, violation: float, gained: float) -> None:
         """Call the callback, if it is due; `gained` since the last update."""
