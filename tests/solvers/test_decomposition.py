@@ -26,6 +26,8 @@ from maxmargin.problems import (
     one_class,
 )
 from maxmargin.solvers import Options, Progress, Status, solve
+from maxmargin.solvers.decomposition import decompose
+from maxmargin.solvers.pace import Pace
 from maxmargin.solvers.tuning import TUNING, Tuning
 
 Floats = npt.NDArray[np.float64]
@@ -109,6 +111,19 @@ def test_the_optimum_of_sequential_minimal_optimisation(
     assert_solved(Case(machine, problem, gram), found, 1e-4, precision=1e-6)
     slack = 1e-4 * float(np.abs(found.beta).sum()) + 1e-6 * abs(other.objective)
     assert abs(found.objective - other.objective) <= slack
+
+
+@pytest.mark.parametrize("machine", ["svc", "svr", "nu-svr"])
+def test_all_variables_may_become_members(machine: str) -> None:
+    tuning = BY_PYTHON._replace(max_samples=10, max_kept_samples=10)
+    options = Options(tol=1e-4, tuning=tuning)
+    problem, X = posed(machine, 100.0)
+    gram = VectorGram(RBF(50.0), as_rows(X))  # most samples are support vectors
+
+    found = decompose(problem, gram, options, Pace(options, len(problem.linear)))
+
+    assert np.count_nonzero(found.beta) > 0.8 * N
+    assert found.status is Status.CONVERGED and found.violation <= 1e-4
 
 
 @pytest.mark.parametrize(

@@ -110,7 +110,7 @@ class Decomposition:
         self.is_plain = np.array_equal(problem.row, np.arange(gram.n))
         has_room = self.is_plain and n <= self.max_side
         self.is_whole = has_room and n <= getattr(gram, "n_whole", 0)
-        self.max_members = n
+        self.max_members = np.inf  # before all of K costs less
         if fits_in_memory(problem, gram, options, tuning.max_kept_samples):
             self.max_members = int(tuning.whole_share * n)
         self.panels: PanelRows | None = None
