@@ -120,7 +120,8 @@ def test_all_variables_may_become_members(machine: str) -> None:
     problem, X = posed(machine, 100.0)
     gram = VectorGram(RBF(50.0), as_rows(X))  # most samples are support vectors
 
-    found = decompose(problem, gram, options, Pace(options, len(problem.linear)))
+    n = len(problem.linear)
+    found = decompose(problem, gram, options, Pace(options, n), n)
 
     assert np.count_nonzero(found.beta) > 0.8 * N
     assert found.status is Status.CONVERGED and found.violation <= 1e-4

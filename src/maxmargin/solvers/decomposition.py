@@ -31,7 +31,6 @@ from maxmargin.problems.dual import (
 )
 from maxmargin.solvers.coordinates import epoch_of
 from maxmargin.solvers.gradient import Reached, RunningGradient, is_blurred, weight_of
-from maxmargin.solvers.in_memory import fits_in_memory
 from maxmargin.solvers.newton_steps import NewtonSteps
 from maxmargin.solvers.pace import Pace
 from maxmargin.solvers.pairs import OUT_OF_MOVES
@@ -62,13 +61,15 @@ def decompose(
     gram: Gram,
     options: Options,
     pace: Pace,
+    max_members: int,
     image: FloatVector | None = None,
 ) -> Reached:
     """Solve a problem as far as float32 rows can; `image`: K @ start, if known.
 
-    Its variables are sorted by group.
+    Its variables are sorted by group. With fewer than all of them as `max_members`, it
+    ends where a round would need more.
     """
-    solver = Decomposition(problem, gram, options, pace, image)
+    solver = Decomposition(problem, gram, options, pace, max_members, image)
     try:
         return solver.run()
     finally:
@@ -84,6 +85,7 @@ class Decomposition:
         gram: Gram,
         options: Options,
         pace: Pace,
+        max_members: int,
         image: FloatVector | None,
     ) -> None:
         self.problem, self.gram, self.options, self.pace = problem, gram, options, pace
@@ -110,9 +112,7 @@ class Decomposition:
         self.is_plain = np.array_equal(problem.row, np.arange(gram.n))
         has_room = self.is_plain and n <= self.max_side
         self.is_whole = has_room and n <= getattr(gram, "n_whole", 0)
-        self.max_members = np.inf  # before all of K costs less
-        if fits_in_memory(problem, gram, options, tuning.max_kept_samples):
-            self.max_members = int(tuning.whole_share * n)
+        self.max_members = max_members
         self.panels: PanelRows | None = None
         if has_room and n <= tuning.max_compiled_rounds:
             self.panels = short_rows(self.arena.provider)
@@ -227,7 +227,7 @@ class Decomposition:
                 self.arena.fill_square(working_set.square.rows)
         else:
             n_new = int(working_set.counts[N_NEW])
-            if self.n_members + n_new > self.max_members:
+            if self.n_members + n_new > self.max_members < len(working_set.age):
                 return False
             left = evict(self.work, working_set, self.sizes, self.max_side)
             if not left.has_room:

@@ -11,7 +11,6 @@ import numpy as np
 
 from maxmargin.kernels import single
 from maxmargin.kernels.gram import Gram, RowsGram
-from maxmargin.kernels.held import HeldGram
 from maxmargin.problems.dual import DualProblem
 from maxmargin.solvers.decomposition import decompose
 from maxmargin.solvers.descent import solve_smo
@@ -52,13 +51,17 @@ def _solve_sorted(
     """The variables of each group stand together."""
     pace = Pace(options, len(problem.linear))
     tuning = options.tuning
+    can_decompose = _can_decompose(gram, options)
     is_small = fits_in_memory(problem, gram, options, tuning.max_samples)
-    if not is_small and _can_decompose(problem, gram, options):
-        reached = decompose(problem, gram, options, pace, image)
+    if not is_small and can_decompose:
+        max_members = len(problem.linear)
+        is_small = fits_in_memory(problem, gram, options, tuning.max_kept_samples)
+        if is_small:
+            max_members = int(tuning.whole_share * max_members)
+        reached = decompose(problem, gram, options, pace, max_members, image)
         if reached.status is not None:
             return _solution(problem, reached, pace)
         problem, image = problem.starting_at(reached.beta), None
-        is_small = fits_in_memory(problem, gram, options, tuning.max_kept_samples)
     if is_small:
         solution, has_converged = solve_in_memory(problem, gram, pace, image)
         pace.n_iter += solution.n_iter
@@ -68,15 +71,15 @@ def _solve_sorted(
             return replace(solution, n_iter=pace.n_iter)
         if np.isfinite(solution.violation):
             problem = problem.starting_at(solution.beta)
-        if isinstance(gram, HeldGram) and gram.n >= tuning.min_decomposed:
-            reached = decompose(problem, gram, options, pace)
+        if can_decompose:  # many free variables: all of its Newton steps are left
+            reached = decompose(problem, gram, options, pace, len(problem.linear))
             if reached.status is not None:
                 return _solution(problem, reached, pace)
             problem = problem.starting_at(reached.beta)
     return solve_smo(problem, gram, options, pace)
 
 
-def _can_decompose(problem: DualProblem, gram: Gram, options: Options) -> bool:
+def _can_decompose(gram: Gram, options: Options) -> bool:
     if options.method == "smo":
         return False
     if isinstance(gram, RowsGram):  # a function that only knows whole rows
