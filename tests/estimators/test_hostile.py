@@ -18,6 +18,7 @@ import numpy.typing as npt
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from surface import (
     alarm,
     assert_failed_refit_changes_nothing,
@@ -331,3 +332,27 @@ def test_a_failed_refit_changes_nothing(machine: Any) -> None:
 @every_machine
 def test_an_interrupted_fit_leaves_nothing(machine: Any) -> None:
     assert_interrupted_fit_leaves_nothing(clone(machine).set_params(gamma=5.0))
+
+
+def test_stalling_below_rounding_is_a_limit_of_precision() -> None:
+    offset = [
+        [9.96, 11.79, 11.33],
+        [11.72, 12.82, 11.89],
+        [9.94, 10.65, 10.12],
+        [11.44, 12.16, 10.84],
+        [13.8, 10.91, 9.65],
+        [10.13, 11.48, 12.17],
+        [9.73, 13.28, 11.15],
+        [10.28, 11.57, 10.67],
+        [11.23, 11.23, 11.06],
+        [10.84, 10.13, 11.8],
+        [10.61, 10.51, 10.05],
+    ]
+    X = 9860.0 + np.array(offset)  # K is about 1e16
+    y = [0, 0, 0, 1, 0, 1, 0, 0, 1, 1, 0]
+    machine = SVC(kernel="poly", gamma="auto", coef0=1.0, degree=2, C=9.1444)
+
+    with pytest.warns(ConvergenceWarning, match="float64"):
+        machine.fit(X, y)
+
+    assert machine.status_.name == "PRECISION_LIMIT"

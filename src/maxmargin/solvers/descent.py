@@ -241,10 +241,19 @@ class _FullSmo:
         return None
 
     def _give_up(self, status: Status) -> Status:
-        """At a limit: what has been reached may be good enough all the same."""
+        """At a limit: what has been reached may be good enough all the same.
+
+        Moves that no longer help, where tol is below rounding, have met rounding.
+        """
         self._refresh()
-        is_converged = self.point.violation <= self.options.tol
-        return Status.CONVERGED if is_converged else status
+        tol, violation = self.options.tol, self.point.violation
+        if violation <= tol:
+            return Status.CONVERGED
+        floor = self._rounding_floor(self.point.beta)
+        is_near = violation <= self.tuning.hopeless_violation * floor
+        if status is Status.STALLED and tol < floor and is_near:
+            return Status.PRECISION_LIMIT
+        return status
 
     def _polish(self) -> None:
         """From tol to rounding, if the free variables are few enough to solve for."""
