@@ -54,6 +54,17 @@ def test_patience_grows_with_the_way_that_was_made() -> None:
     assert run(slow, 1e-3, 2 * FEWEST_MOVES) is None
 
 
+def test_a_fit_that_began_near_its_end_goes_on_while_it_gains() -> None:
+    pace = Pace(Options(n_problems=MANY), 100)
+    run(pace, 3.0, FEWEST_MOVES // 2)
+
+    limits = [run(pace, 3.0 * 0.5**k, int(0.4 * pace.n_iter)) for k in range(1, 7)]
+
+    assert pace.n_iter > 3 * FEWEST_MOVES
+    assert limits == [None] * 6
+    assert run(pace, 3.0 * 0.5**6, int(0.6 * pace.n_iter)) is Status.STALLED
+
+
 def test_large_problems_may_make_more_moves() -> None:
     n = 10 * FEWEST_MOVES // MOVES_PER_VARIABLE
 

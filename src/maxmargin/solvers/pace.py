@@ -1,10 +1,10 @@
 """How many moves may compiled code make before Python looks up, and when is it over?
 
 Without `max_iter`, a fit ends when it makes no headway: after as many moves as brought
-the violation down to a hundred times its present best, times five. What converges at
-any steady rate never meets this limit, whatever its rate is; what has come to a
-standstill does, soon after it has. And no problem makes more than ten million moves,
-after which LIBSVM gives up, too.
+the violation down to a hundred times its present best, times five, unless the violation
+was halved in the last third of all moves. What converges at any steady rate never meets
+this limit, whatever its rate is; what has come to a standstill does, soon after it has.
+And no problem makes more than ten million moves, after which LIBSVM gives up, too.
 """
 
 import math
@@ -20,6 +20,7 @@ MOST_MOVES = 10_000_000  # of one problem, or 100 per variable (LIBSVM's limit)
 MOST_PER_VARIABLE = 100
 PATIENCE = 5  # times the moves made until the violation was DECADES larger
 DECADES = 2
+RECENTLY = 1.5  # times the moves made until the violation was last halved
 NO_LIMIT = 1 << 60
 
 
@@ -32,6 +33,7 @@ class Pace(Watch):
         self.fewest = max(share, FEWEST_MOVES, MOVES_PER_VARIABLE * n)
         self.most = max(MOST_MOVES, MOST_PER_VARIABLE * n)
         self.reached: dict[int, int] = {}  # decade of the violation: moves until then
+        self.least, self.halved_at = math.inf, 0  # violation last halved, and when
 
     def moves(self, most: int) -> int:
         """How many the next slice may make."""
@@ -50,11 +52,14 @@ class Pace(Watch):
         """Remember when a violation was first as small as this."""
         if 0.0 < violation < math.inf:
             self.reached.setdefault(math.floor(math.log10(violation)), self.n_iter)
+            if violation <= 0.5 * self.least:
+                self.least, self.halved_at = violation, self.n_iter
 
     def _is_stalled(self) -> bool:
         if self.n_iter <= self.fewest or self.max_iter < NO_LIMIT:
             return False
         least = min(self.reached, default=0)
         earlier = [n for decade, n in self.reached.items() if decade <= least + DECADES]
-        patience = PATIENCE * min(earlier, default=0)
-        return self.n_iter > min(self.fewest + patience, self.most)
+        patience = self.fewest + PATIENCE * min(earlier, default=0)
+        patience = max(patience, int(RECENTLY * self.halved_at))
+        return self.n_iter > min(patience, self.most)
