@@ -223,6 +223,6 @@ def test_values_too_large_for_an_inverse_are_left_to_smo() -> None:
     found = solve(problem, gram, Options(tol=1e-6))
 
     assert abs(found.beta.sum()) <= 1e-14 * np.abs(found.beta).sum()
-    moves_alone = solve(problem, gram, Options(tol=1e-6, method="smo"))
     assert found.objective < 0.0
-    assert found.violation <= 1e-4 * moves_alone.violation
+    assert found.grad is not None
+    assert found.violation <= 2e-3 * np.abs(found.grad).max()

@@ -10,11 +10,11 @@ from problems_zoo import CASES, NAMES, Case
 from solved import assert_solved
 
 from maxmargin.data.rows import as_rows
-from maxmargin.kernels import RBF, VectorGram
+from maxmargin.kernels import RBF, Polynomial, VectorGram
 from maxmargin.kernels.gram import gram_block
 from maxmargin.problems import DualProblem, c_svc, epsilon_svr, nu_svc, one_class
 from maxmargin.problems.dual import dual_objective, is_interior, kkt_violation
-from maxmargin.solvers import Options, solve
+from maxmargin.solvers import Options, Status, solve
 from maxmargin.solvers.gradient import make_point
 from maxmargin.solvers.newton_steps import (
     MAX_FREE,
@@ -257,3 +257,16 @@ def test_smo_ends_at_rounding(case: Case) -> None:
     scale = max(1.0, float(np.abs(case.problem.linear).max()))
     largest = np.abs(zoo.matrix_of(case.gram)).max() * np.abs(solution.beta).sum()
     assert solution.violation <= 1e-10 * max(scale, largest)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_samples_far_from_the_origin_are_told_apart(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    X = 100.0 + rng.normal(size=(100, 2))  # K is about 1e8, of which 1 matters
+    y = np.where(rng.random(100) < 0.5, 1.0, -1.0)
+    gram = VectorGram(Polynomial(0.5, 1.0, 2), as_rows(X))
+
+    solution = solve(c_svc(y, np.ones(100)), gram, Options())
+
+    assert solution.status is Status.CONVERGED
+    assert solution.n_iter < 100_000
