@@ -19,9 +19,9 @@ SHORT = 384  # products in a value: then a row may well be computed several time
 NEW_SHARE = 0.25  # of the slots, that rows may take from others in one call
 
 
-def keeps_rows(gram: Gram) -> bool:
+def keeps_rows(provider: KernelProvider) -> bool:
     """Whether memory is of use."""
-    return gram.provider().products > NARROW
+    return provider.products > NARROW
 
 
 def short_rows(provider: KernelProvider) -> PanelRows | None:
@@ -36,7 +36,7 @@ class Arena:
 
     def __init__(self, gram: Gram, n_bytes: int, n_threads: int) -> None:
         self.gram, self.n_threads, self.provider = gram, n_threads, gram.provider()
-        n_bytes = n_bytes - self.provider.n_bytes if keeps_rows(gram) else 0
+        n_bytes = n_bytes - self.provider.n_bytes if keeps_rows(self.provider) else 0
         n_slots = max(min(n_bytes // (ITEM_BYTES * gram.n), gram.n), 0)
         self.rows: KernelMatrix = np.empty((n_slots, gram.n), dtype=np.float32)
         self.slot = np.full(gram.n, NOBODY)

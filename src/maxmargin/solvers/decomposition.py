@@ -92,7 +92,7 @@ class Decomposition:
         n, tuning = len(problem.linear), options.tuning
         self.checks = tuning.checks
         share = tuning.square_share_alone
-        if keeps_rows(gram):
+        if keeps_rows(gram.provider()):
             share = tuning.square_share
         self.max_side = min(int(np.sqrt(share * options.cache_bytes / 4)), n)
         n_bytes = options.cache_bytes - 4 * self.max_side**2

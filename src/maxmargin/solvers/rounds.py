@@ -129,7 +129,7 @@ def rounds_until(
         violation = measure(work, working_set, singly)
         if violation <= limits.tol or made >= limits.max_moves:
             return made, violation, True
-        has_room = True
+        has_room = True  # one call for either: only code for what is None is left out
         if memory is not None:
             has_room = _change_members(work, working_set, singly, sizes)
         if panels is not None:
