@@ -161,7 +161,7 @@ def test_what_the_few_cannot_do_others_do(monkeypatch: pytest.MonkeyPatch) -> No
     folds = shuffled_folds(420, np.random.RandomState(0))
     expected = held_out_decisions(solved, folds)
 
-    monkeypatch.setattr(WarmRefitter, "_until_tol", lambda *_: None)
+    monkeypatch.setattr(WarmRefitter, "_enter_box", lambda *_: False)
     found = held_out_decisions(solved, folds)
 
     assert found.status is Status.CONVERGED

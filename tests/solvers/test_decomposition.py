@@ -121,7 +121,7 @@ def test_all_variables_may_become_members(machine: str) -> None:
     gram = VectorGram(RBF(50.0), as_rows(X))  # most samples are support vectors
 
     n = len(problem.linear)
-    found = decompose(problem, gram, options, Pace(options, n), n)
+    found = decompose(problem, gram, Pace(options, n))
 
     assert np.count_nonzero(found.beta) > 0.8 * N
     assert found.status is Status.CONVERGED and found.violation <= 1e-4

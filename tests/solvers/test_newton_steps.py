@@ -15,7 +15,7 @@ from maxmargin.kernels.gram import gram_block
 from maxmargin.problems import DualProblem, c_svc, epsilon_svr, nu_svc, one_class
 from maxmargin.problems.dual import dual_objective, is_interior, kkt_violation
 from maxmargin.solvers import Options, Status, solve
-from maxmargin.solvers.gradient import make_point
+from maxmargin.solvers.iterate import make_iterate
 from maxmargin.solvers.newton_steps import (
     MAX_FREE,
     MAX_GROUPS,
@@ -203,7 +203,7 @@ def after_a_step(case: Case, tol: float) -> tuple[Floats, Floats]:
     free = free_variables(problem, beta)
     if len(free) == 0:
         return beta, beta
-    point = make_point(problem, beta, kernel_of(case) @ beta + problem.linear)
+    point = make_iterate(problem, beta, kernel_of(case) @ beta + problem.linear)
     return beta, common_optimum(problem, case.gram, point, free, 1e-13, NEWTON)
 
 

@@ -17,7 +17,8 @@ from maxmargin.selection.formulations import Formulation, Place, Start
 from maxmargin.selection.sides import Sides
 from maxmargin.selection.sources import Source
 from maxmargin.solvers import Options, Solution, solve
-from maxmargin.solvers.gradient import make_point, solution_at, weight_of
+from maxmargin.solvers.gradient import weight_of
+from maxmargin.solvers.iterate import make_iterate, solution_at
 from maxmargin.typing import FloatVector, IntVector
 
 ROUNDING = float(np.finfo(np.float64).eps)
@@ -162,9 +163,9 @@ class Chain:
         assert image is not None, "slopes are known where K is in memory"
         problem = self.form.problem(sign * self.y, self.weight, place)
         beta, image = sign * found.beta, sign * image
-        point = make_point(problem, beta, image[problem.row] + problem.linear)
-        tol, n_iter = self.options.tol, found.n_iter
-        solution = solution_at(problem, point, found.status, tol, n_iter)
+        point = make_iterate(problem, beta, image[problem.row] + problem.linear)
+        point = point._replace(status=found.status)
+        solution = solution_at(problem, point, self.options.tol, found.n_iter)
         reading = reading._replace(intercept=sign * reading.intercept)
         return weigh(machine_of(problem, solution, reading, len(image)), problem)
 

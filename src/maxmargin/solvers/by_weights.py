@@ -17,7 +17,7 @@ from maxmargin.kernels.functions import Linear
 from maxmargin.kernels.gram import Gram, VectorGram
 from maxmargin.problems.dual import DualProblem, restored
 from maxmargin.problems.linear import LinearProblem, Loss
-from maxmargin.solvers.gradient import make_point, solution_at
+from maxmargin.solvers.iterate import make_iterate, solution_at
 from maxmargin.solvers.kernel import solve
 from maxmargin.solvers.linear import MOST_FORMED, solve_linear
 from maxmargin.solvers.result import Options, Solution, Status
@@ -52,10 +52,11 @@ def solve_by_weights(
     weight = design.transposed_times(beta)
     if linear.is_intercept_free:
         weight[-1] = 0.0
-    point = make_point(problem, beta, design.times(weight) + problem.linear)
+    point = make_iterate(problem, beta, design.times(weight) + problem.linear)
     if point.violation > options.tol:
         return None
-    return solution_at(problem, point, Status.CONVERGED, options.tol, found.n_iter)
+    point = point._replace(status=Status.CONVERGED)
+    return solution_at(problem, point, options.tol, found.n_iter)
 
 
 def _settled(problem: DualProblem, beta: FloatVector) -> FloatVector:

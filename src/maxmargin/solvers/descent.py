@@ -17,16 +17,15 @@ from maxmargin.problems.dual import DualProblem
 from maxmargin.solvers.coordinates import epoch_of
 from maxmargin.solvers.gradient import (
     EPSILON,
-    Point,
     RunningGradient,
     check_finite,
-    solution_at,
     weight_of,
 )
+from maxmargin.solvers.iterate import Iterate
 from maxmargin.solvers.newton_steps import common_optimum, free_variables
 from maxmargin.solvers.pace import Pace
 from maxmargin.solvers.pairs import CONVERGED, NEEDS_ROW, STALLED
-from maxmargin.solvers.result import Options, PairRule, Solution, Status
+from maxmargin.solvers.result import PairRule, Status
 from maxmargin.solvers.rows_at_hand import RowsAtHand
 from maxmargin.solvers.shrinking import survivors
 from maxmargin.solvers.work import Work, gather_work
@@ -36,8 +35,11 @@ ROUNDING_32 = 6e-8  # relative rounding of a kernel value kept in float32
 
 
 def solve_smo(
-    problem: DualProblem, gram: Gram, options: Options, pace: Pace
-) -> Solution:
+    problem: DualProblem,
+    gram: Gram,
+    pace: Pace,
+    image: FloatVector | None = None,
+) -> Iterate:
     r"""Solve a dual problem to `options.tol`, certified in float64.
 
     .. math:: \min_\beta \tfrac12 \beta^\top K \beta + q^\top \beta + k^\top |\beta|
@@ -52,18 +54,18 @@ def solve_smo(
         each group stand together.
     gram : Gram
         Rows of :math:`K` on demand.
-    options : Options
-        Tolerance, limits, working set, cache size, callback.
     pace : Pace
-        Moves made so far, by other solvers too, and the limits on them.
+        The options, moves made so far, by other solvers too, and the limits on them.
+    image : FloatVector, optional
+        Left aside: slopes are computed in float64 from the beginning.
 
     Returns
     -------
-    Solution
-        ``beta`` of shape (n,), one ``level`` per group, a ``status`` and the evidence.
+    Iterate
+        ``beta`` of shape (n,), one of ``levels`` per group, and a ``status``.
     """
-    solver = _FullSmo(problem, gram, options, pace)
-    return solver.solution(solver.run())
+    solver = _FullSmo(problem, gram, pace)
+    return solver.ended(solver.run())
 
 
 class _FullSmo:
@@ -72,10 +74,9 @@ class _FullSmo:
     `point` is the last one known in float64; `work` holds the active variables since.
     """
 
-    def __init__(
-        self, problem: DualProblem, gram: Gram, options: Options, pace: Pace
-    ) -> None:
-        self.problem, self.gram, self.options, self.pace = problem, gram, options, pace
+    def __init__(self, problem: DualProblem, gram: Gram, pace: Pace) -> None:
+        self.problem, self.gram, self.pace = problem, gram, pace
+        self.options = options = pace.options
         n, tuning = len(problem.linear), options.tuning.smo
         self.tuning = tuning
         self.n_corrections, self.n_iter_at_check = 0, -1
@@ -93,7 +94,7 @@ class _FullSmo:
         self.exact = RunningGradient(problem, gram, options.tol)
         self.rows = RowsAtHand(gram, problem.row, options.cache_bytes, tuning)
         self.active = np.arange(n)
-        self.point: Point = self.exact.at(problem.start)
+        self.point: Iterate = self.exact.at(problem.start)
         self._load(self.point)
         self.objective_at_step = self.point.objective
         self._raise_precision_if_needed()
@@ -293,7 +294,7 @@ class _FullSmo:
 
     # Between the full problem and the active part.
 
-    def _load(self, point: Point) -> None:
+    def _load(self, point: Iterate) -> None:
         """Continue from this point, all variables active."""
         self.point = point
         n = len(self.problem.linear)
@@ -330,21 +331,21 @@ class _FullSmo:
 
     # Reports.
 
-    def _report(self, violation: float, *, is_last: bool = False) -> None:
+    def _report(self, violation: float) -> None:
         gained = 0.0 if self._work is None else float(self._work.gained[0])
         self.pace.report(
             violation,
             self.point.objective - gained,
             len(self.active),
-            is_last,
+            False,
             self.rows.n_hits,
             self.rows.n_misses,
         )
 
-    def solution(self, status: Status) -> Solution:
-        """The result, with its evidence."""
-        point, pace = self.point, self.pace
-        self._report(point.violation, is_last=True)
-        counts = self.rows.n_hits, self.rows.n_misses
-        tol, n_iter = self.options.tol, pace.n_iter
-        return solution_at(self.problem, point, status, tol, n_iter, counts)
+    def ended(self, status: Status) -> Iterate:
+        """Where it is, with its evidence."""
+        return self.point._replace(
+            status=status,
+            cache_hits=self.rows.n_hits,
+            cache_misses=self.rows.n_misses,
+        )

@@ -5,20 +5,25 @@ nothing to save. What float32 rows leave to be done, sequential minimal optimisa
 does, in float64.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from maxmargin.kernels import single
 from maxmargin.kernels.gram import Gram, RowsGram
 from maxmargin.problems.dual import DualProblem
-from maxmargin.solvers.decomposition import decompose
+from maxmargin.solvers.decomposition import decompose, is_in_memory
 from maxmargin.solvers.descent import solve_smo
-from maxmargin.solvers.gradient import Reached, solution_at
 from maxmargin.solvers.in_memory import fits_in_memory, solve_in_memory
+from maxmargin.solvers.iterate import Iterate, solution_at
 from maxmargin.solvers.pace import Pace
 from maxmargin.solvers.result import Options, Solution
 from maxmargin.typing import FloatVector
+
+# From a problem, its kernel, the limits, and K @ start where that is known.
+Method = Callable[[DualProblem, Gram, Pace, FloatVector | None], Iterate]
 
 
 def solve(
@@ -48,50 +53,54 @@ def solve(
 def _solve_sorted(
     problem: DualProblem, gram: Gram, options: Options, image: FloatVector | None
 ) -> Solution:
-    """The variables of each group stand together."""
+    """Method after method, each from where the one before has ended."""
     pace = Pace(options, len(problem.linear))
-    tuning = options.tuning
-    can_decompose = _can_decompose(gram, options)
-    is_small = fits_in_memory(problem, gram, options, tuning.max_samples)
-    if not is_small and can_decompose:
-        max_members = len(problem.linear)
-        is_small = fits_in_memory(problem, gram, options, tuning.max_kept_samples)
-        if is_small:
-            max_members = int(tuning.whole_share * max_members)
-        reached = decompose(problem, gram, options, pace, max_members, image)
+    for method in methods(problem, gram, options):
+        reached = method(problem, gram, pace, image)
         if reached.status is not None:
-            return _solution(problem, reached, pace)
+            break
         problem, image = problem.starting_at(reached.beta), None
-    if is_small:
-        solution, has_converged = solve_in_memory(problem, gram, pace, image)
-        pace.n_iter += solution.n_iter
-        if has_converged and pace.n_iter == solution.n_iter:
-            return solution
-        if has_converged:
-            return replace(solution, n_iter=pace.n_iter)
-        if np.isfinite(solution.violation):
-            problem = problem.starting_at(solution.beta)
-        if can_decompose:  # many free variables: all of its Newton steps are left
-            reached = decompose(problem, gram, options, pace, len(problem.linear))
-            if reached.status is not None:
-                return _solution(problem, reached, pace)
-            problem = problem.starting_at(reached.beta)
-    return solve_smo(problem, gram, options, pace)
+    pace.report(
+        reached.violation,
+        reached.objective,
+        len(reached.beta),
+        True,
+        reached.cache_hits,
+        reached.cache_misses,
+    )
+    return solution_at(problem, reached, options.tol, pace.n_iter)
+
+
+def methods(problem: DualProblem, gram: Gram, options: Options) -> list[Method]:
+    """What to try, one after the other; SMO comes last, and never fails.
+
+    ================================ ==========================================
+    K in memory, a row a variable    rounds on it
+    up to `max_samples`              all of K, then rounds
+    up to `max_kept_samples`         rounds, but where half are members all of K
+    more; or a callback or a limit   rounds
+    callables; values beyond float32 nothing but SMO
+    ================================ ==========================================
+    """
+    tuning = options.tuning
+    if options.method == "smo":
+        return [solve_smo]
+    if is_in_memory(problem, gram) and gram.n > tuning.max_all_members:
+        return [decompose, solve_smo]
+    is_in_rounds = _can_decompose(gram, options)
+    rounds: list[Method] = [decompose] if is_in_rounds else []
+    if fits_in_memory(problem, gram, options, tuning.max_samples):
+        # Of many free variables, all Newton steps are left to rounds.
+        return [solve_in_memory, *rounds, solve_smo]
+    if is_in_rounds and fits_in_memory(problem, gram, options, tuning.max_kept_samples):
+        some_rounds = partial(decompose, max_share=tuning.whole_share)
+        return [some_rounds, solve_in_memory, decompose, solve_smo]
+    return [*rounds, solve_smo]
 
 
 def _can_decompose(gram: Gram, options: Options) -> bool:
-    if options.method == "smo":
-        return False
     if isinstance(gram, RowsGram):  # a function that only knows whole rows
         return False
     if not gram.bound() <= single.LARGEST:
         return False
     return options.method == "grow" or gram.n >= options.tuning.min_decomposed
-
-
-def _solution(problem: DualProblem, reached: Reached, pace: Pace) -> Solution:
-    assert reached.status is not None
-    point, counts = reached.point(problem), (reached.cache_hits, reached.cache_misses)
-    pace.report(point.violation, point.objective, len(point.beta), True, *counts)
-    tol, n_iter = pace.options.tol, pace.n_iter
-    return solution_at(problem, point, reached.status, tol, n_iter, counts)

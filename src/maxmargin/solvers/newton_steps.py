@@ -41,7 +41,7 @@ from maxmargin.solvers.free_inverse import (
     apply_inverse,
     make_free_set,
 )
-from maxmargin.solvers.gradient import Point
+from maxmargin.solvers.iterate import Iterate
 from maxmargin.solvers.tuning import NewtonTuning
 from maxmargin.solvers.work import Work, gather_work, set_masks
 from maxmargin.typing import FloatMatrix, FloatVector, IntVector, KernelMatrix
@@ -182,7 +182,7 @@ def free_variables(problem: DualProblem, beta: FloatVector) -> IntVector:
 def common_optimum(
     problem: DualProblem,
     gram: Gram,
-    point: Point,
+    point: Iterate,
     free: IntVector,
     tol: float,
     tuning: NewtonTuning,

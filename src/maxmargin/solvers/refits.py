@@ -7,8 +7,6 @@ of K that are kept for the next one, as are the working set and its square. Rows
 support vectors are computed at the beginning, others when they are needed.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
 from maxmargin.kernels.arena import Arena
@@ -16,22 +14,37 @@ from maxmargin.kernels.cache import NOBODY
 from maxmargin.kernels.memory import pass_on, promised_square
 from maxmargin.kernels.sums import add_rows
 from maxmargin.problems.dual import DualProblem, fill_in_order, is_interior
-from maxmargin.solvers.newton_steps import NewtonSteps
+from maxmargin.solvers.compiled_rounds import CompiledRounds, KernelValues
+from maxmargin.solvers.decomposition import Decomposition, RowCounts
+from maxmargin.solvers.iterate import Iterate, make_iterate
 from maxmargin.solvers.pace import Pace
-from maxmargin.solvers.result import Status
-from maxmargin.solvers.rounds import KeptRows, slice_of_rounds
+from maxmargin.solvers.rounds import KeptRows
 from maxmargin.solvers.tuning import Tuning
 from maxmargin.solvers.work import Work, gather_work, set_masks
 from maxmargin.solvers.working_set import N, make_working_set
 from maxmargin.typing import FloatVector, IntVector
 
 
-class Refit(NamedTuple):
-    """Where a solver ended."""
+class RoundsOnKeptRows(CompiledRounds):
+    """Rounds that wait for rows of K that their members lack."""
 
-    beta: FloatVector
-    grad: FloatVector
-    status: Status | None
+    def __init__(self, refitter: "WarmRefitter", work: Work, pace: Pace) -> None:
+        self.refitter = refitter
+        super().__init__(
+            work,
+            refitter.working_set,
+            KernelValues(kept=refitter.kept),
+            refitter.add_rows,
+            refitter.tuning.rounds_on_kept,
+            pace,
+            not refitter.problem.is_free_of_equalities,
+        )
+
+    def make(self, violation: float) -> float | None:
+        """Compute rows that are lacking, then as other rounds."""
+        members = self.working_set.members[: self.working_set.counts[N]]
+        self.refitter.keep(members)
+        return super().make(violation)
 
 
 class WarmRefitter:
@@ -55,14 +68,14 @@ class WarmRefitter:
         free = np.flatnonzero(is_interior(problem, beta))
         self.working_set.members[: len(free)], self.working_set.age[free] = free, 0
         self.working_set.counts[N] = len(free)
-        self._keep(np.flatnonzero(beta))
+        self.keep(np.flatnonzero(beta))
 
     def release(self) -> None:
         """The memory may be used by others."""
         pass_on(self.kept.rows)
         pass_on(self.working_set.square.rows)
 
-    def solve(self, problem: DualProblem, pace: Pace) -> Refit:
+    def solve(self, problem: DualProblem, pace: Pace) -> Iterate:
         """The problem in boxes that may be smaller; its start has the sum to keep.
 
         Slopes are as exact as rows. Without a status, it needs another solver.
@@ -77,72 +90,54 @@ class WarmRefitter:
             upper=problem.upper,
             gained=np.zeros(1),
         )
-        is_bound = not problem.is_free_of_equalities
         missing = float(problem.start.sum() - self.problem.start.sum())
-        if not _enter_box(work, self.kept, missing, is_bound):
-            return Refit(work.beta, work.grad, None)
-        newton = NewtonSteps(is_bound, pace.is_stopped, self.tuning.newton)
-        return Refit(work.beta, work.grad, self._until_tol(work, pace, newton))
+        if not self._enter_box(work, missing):
+            return make_iterate(problem, work.beta, work.grad)
+        rounds = RoundsOnKeptRows(self, work, pace)
+        return Decomposition(problem, rounds, pace, None, self._count_rows).run()
 
-    def _until_tol(self, work: Work, pace: Pace, newton: NewtonSteps) -> Status | None:
-        working_set, sizes = self.working_set, self.tuning.rounds_on_kept
-        while True:
-            before = pace.n_iter
-            violation = slice_of_rounds(
-                work, working_set, None, self.kept, sizes, pace, newton
-            )
-            has_new = self._keep(working_set.members[: working_set.counts[N]])
-            pace.note_violation(violation)
-            if violation <= pace.options.tol:
-                return Status.CONVERGED
-            limit = pace.limit()
-            if limit is not None:
-                return None if limit is Status.STALLED else limit
-            if not has_new and pace.n_iter == before:
-                return None
-            free = None if has_new else newton.due(work)
-            if free is not None:
-                place, rows = self.kept.place[free], self.kept.rows
-                change = newton.take(work, free, rows[np.ix_(place, free)])
-                add_rows(rows, place, change, (0, len(work.grad)), work.grad)
+    def _count_rows(self) -> RowCounts:
+        return RowCounts(self.arena.n_hits, self.n_kept)
 
-    def _keep(self, rows: IntVector) -> bool:
-        """Compute those that are not kept yet; whether there are any."""
+    def keep(self, rows: IntVector) -> None:
+        """Compute those that are not kept yet."""
         new, first = rows[self.kept.place[rows] == NOBODY], self.n_kept
         if len(new) == 0:
-            return False
+            return
         self.n_kept += len(new)
         self.arena.fill(new, self.kept.rows[first : self.n_kept])
         self.kept.place[new] = np.arange(first, self.n_kept)
-        return True
 
+    def add_rows(self, rows: IntVector, weight: FloatVector, out: FloatVector) -> None:
+        """out += the weighted sum of these rows, which are kept."""
+        place = self.kept.place[rows]
+        add_rows(self.kept.rows, place, weight, (0, len(out)), out)
 
-def _enter_box(work: Work, kept: KeptRows, missing: float, is_bound: bool) -> bool:
-    """Move variables into their box; whether their sum could be kept.
+    def _enter_box(self, work: Work, missing: float) -> bool:
+        """Move variables into their box; whether their sum could be kept.
 
-    Where the sum is fixed, it grows by what is `missing`. Variables whose rows are kept
-    make up for that, and for what others leave behind: first those that gain most.
-    """
-    beta, before = work.beta, work.beta.copy()
-    np.clip(beta, work.lower, work.upper, out=beta)
-    _update(work, kept, before)
-    missing -= float((beta - before).sum())
-    if not is_bound or missing == 0.0:
-        return True
-    sign, rows = np.sign(missing), np.flatnonzero(kept.place != NOBODY)
-    slope = work.grad + work.rise if missing > 0.0 else -work.grad - work.fall
-    rows, before = rows[np.argsort(slope[rows], kind="stable")], beta.copy()
-    end = (work.upper if missing > 0.0 else work.lower)[rows]
-    room = np.abs(end - beta[rows])
-    part = fill_in_order(room, abs(missing))
-    beta[rows] = np.where(part == room, end, beta[rows] + sign * part)
-    _update(work, kept, before)
-    return abs(missing) <= float(room.sum())
+        Where the sum is fixed, it grows by what is `missing`. Variables whose rows are
+        kept make up for that, and for what others leave behind: first those that gain
+        most.
+        """
+        beta, before = work.beta, work.beta.copy()
+        np.clip(beta, work.lower, work.upper, out=beta)
+        self._update(work, before)
+        missing -= float((beta - before).sum())
+        if self.problem.is_free_of_equalities or missing == 0.0:
+            return True
+        sign, rows = np.sign(missing), np.flatnonzero(self.kept.place != NOBODY)
+        slope = work.grad + work.rise if missing > 0.0 else -work.grad - work.fall
+        rows, before = rows[np.argsort(slope[rows], kind="stable")], beta.copy()
+        end = (work.upper if missing > 0.0 else work.lower)[rows]
+        room = np.abs(end - beta[rows])
+        part = fill_in_order(room, abs(missing))
+        beta[rows] = np.where(part == room, end, beta[rows] + sign * part)
+        self._update(work, before)
+        return abs(missing) <= float(room.sum())
 
-
-def _update(work: Work, kept: KeptRows, before: FloatVector) -> None:
-    """Slopes and masks after variables have left where they were before."""
-    moved, n = np.flatnonzero(work.beta != before), len(before)
-    change = (work.beta - before)[moved]
-    add_rows(kept.rows, kept.place[moved], change, (0, n), work.grad)
-    set_masks(work, 0, n)
+    def _update(self, work: Work, before: FloatVector) -> None:
+        """Slopes and masks after variables have left where they were before."""
+        moved = np.flatnonzero(work.beta != before)
+        self.add_rows(moved, (work.beta - before)[moved], work.grad)
+        set_masks(work, 0, len(before))

@@ -12,7 +12,6 @@ from typing import NamedTuple
 import numpy as np
 
 from maxmargin._jit import jit, jit_new
-from maxmargin._threads import raise_if_stopped
 from maxmargin.kernels.cache import NOBODY, hold_all
 from maxmargin.kernels.held import Part, add_part, take_block
 from maxmargin.kernels.panel_code import STRIP
@@ -40,16 +39,12 @@ from maxmargin.solvers.free_inverse import (
     KernelRows,
     make_free_set,
 )
-from maxmargin.solvers.newton_steps import NewtonSteps
-from maxmargin.solvers.pace import Pace
 from maxmargin.solvers.pairs import OUT_OF_MOVES, pair_epoch
-from maxmargin.solvers.result import PairRule
 from maxmargin.solvers.tuning import RoundSizes
 from maxmargin.solvers.work import Work, part_of
 from maxmargin.solvers.working_set import (
     N_COMPUTED,
     N_MET,
-    SINGLY,
     N,
     WorkingSet,
     admit,
@@ -172,35 +167,6 @@ def _change_members(
             admit_free(work, working_set)
         admit(work, working_set, singly)
     return left.has_room
-
-
-def slice_of_rounds(
-    work: Work,
-    working_set: WorkingSet,
-    panels: Panels | None,
-    kept: KeptRows | None,
-    sizes: RoundSizes,
-    pace: Pace,
-    newton: NewtonSteps,
-) -> float:
-    """Rounds until `tol`, or for a slice of time; returns the violation."""
-    raise_if_stopped()
-    options, n_looked_at = pace.options, newton.tuning.min_members
-    n_looked_at = max(n_looked_at, int(working_set.counts[N]))
-    left = newton.tuning.moves_before_look * n_looked_at
-    limits = RoundLimits(
-        options.tol,
-        options.tuning.stack.inner_tol * options.tol,
-        min(left, pace.max_iter - pace.n_iter),
-        options.working_set is PairRule.SECOND_ORDER,
-    )
-    singly = None if newton.is_bound else SINGLY
-    made, violation, _ = rounds_until(
-        work, working_set, None, panels, kept, singly, limits, sizes
-    )
-    pace.n_iter += made
-    newton.effort += made * int(working_set.counts[N])
-    return violation
 
 
 @jit

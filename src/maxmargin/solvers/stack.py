@@ -15,7 +15,8 @@ from maxmargin.kernels.cache import RowCache
 from maxmargin.kernels.source import RowSource
 from maxmargin.problems.dual import LEVEL as GROUP_LEVEL
 from maxmargin.problems.dual import N_MEASURES, DualProblem, gap_at, measure_point
-from maxmargin.solvers.result import Solution, Status
+from maxmargin.solvers.iterate import Iterate
+from maxmargin.solvers.result import Status
 from maxmargin.solvers.work import Work, curvature_floor
 from maxmargin.typing import BoolVector, FloatMatrix, FloatVector, IntMatrix, IntVector
 
@@ -55,19 +56,23 @@ class StackSolution(NamedTuple):
         """A row a problem, a column a group."""
         return self.evidence[LEVEL : LEVEL + n_groups].T
 
-    def solution(self, n_groups: int) -> Solution:
+    @property
+    def n_moves(self) -> int:
+        """Of all problems."""
+        return int(self.counts[N_MOVES].sum())
+
+    def iterate(self, n_groups: int) -> Iterate:
         """What a solver returns for the only problem of a stack."""
         violation, objective, gap = map(float, self.evidence[:LEVEL, 0])
-        return Solution(
+        return Iterate(
             beta=self.points[BETA],
-            level=self.levels(n_groups)[0],
-            status=Status.CONVERGED,
-            n_iter=int(self.counts[N_MOVES, 0]),
+            grad=self.points[GRAD],
             violation=violation,
             objective=objective,
-            gap=gap,
+            levels=self.levels(n_groups)[0],
+            status=Status.CONVERGED if self.has_converged[0] else None,
             cache_misses=int(self.counts[N_COMPUTED, 0]),
-            grad=self.points[GRAD],
+            gap=gap,
         )
 
 

@@ -1,0 +1,115 @@
+"""How are the rounds of decomposition made by compiled code alone?
+
+Where compiled code has kernel values at hand (`rounds`), a call makes as many rounds as
+a slice of time holds. Python comes in between for limits, for Newton steps of many free
+variables, and for rows of K that have to be computed.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from maxmargin._threads import raise_if_stopped
+from maxmargin.kernels.cache import NOBODY
+from maxmargin.solvers.newton_steps import NewtonSteps
+from maxmargin.solvers.pace import Pace
+from maxmargin.solvers.result import PairRule
+from maxmargin.solvers.rounds import (
+    KeptRows,
+    KernelInMemory,
+    Panels,
+    RoundLimits,
+    rounds_until,
+)
+from maxmargin.solvers.tuning import RoundSizes
+from maxmargin.solvers.work import Work
+from maxmargin.solvers.working_set import SINGLY, N, WorkingSet, measure
+from maxmargin.typing import FloatVector, IntVector
+
+# Adds the weighted sum of some rows of K to the slopes of all variables.
+AddRows = Callable[[IntVector, FloatVector, FloatVector], None]
+
+
+class KernelValues(NamedTuple):
+    """Where compiled code takes kernel values from: one of these."""
+
+    memory: KernelInMemory | None = None
+    panels: Panels | None = None
+    kept: KeptRows | None = None
+
+
+class CompiledRounds:
+    """Rounds of one problem; `work` holds all of its variables."""
+
+    def __init__(
+        self,
+        work: Work,
+        working_set: WorkingSet,
+        values: KernelValues,
+        add_rows: AddRows,
+        sizes: RoundSizes,
+        pace: Pace,
+        is_bound: bool,
+    ) -> None:
+        """`is_bound`: whether an equality binds the variables."""
+        self.work, self.working_set, self.pace = work, working_set, pace
+        self.values, self.add_rows, self.sizes = values, add_rows, sizes
+        self.singly = None if is_bound else SINGLY
+        tuning = pace.options.tuning.newton
+        self.newton = NewtonSteps(is_bound, pace.is_stopped, tuning)
+        # Moves between two looks at Newton's method; K in memory has another.
+        n = len(work.beta) if values.memory is not None else 0
+        self.n_looked_at = max(tuning.min_members, n)
+
+    def measure(self) -> float:
+        """The violation of all variables."""
+        return measure(self.work, self.working_set, self.singly)
+
+    def make(self, violation: float) -> float | None:
+        """Some rounds, and a Newton step if it is due; returns the violation after.
+
+        None: there is no room for the members that are needed.
+        """
+        raise_if_stopped()
+        pace, counts = self.pace, self.working_set.counts
+        options = pace.options
+        n_looked_at = max(self.n_looked_at, int(counts[N]))
+        until_look = options.tuning.newton.moves_before_look * n_looked_at
+        limits = RoundLimits(
+            options.tol,
+            options.tuning.stack.inner_tol * options.tol,
+            min(until_look, pace.max_iter - pace.n_iter),
+            options.working_set is PairRule.SECOND_ORDER,
+        )
+        made, violation, has_room = rounds_until(
+            self.work,
+            self.working_set,
+            *self.values,
+            self.singly,
+            limits,
+            self.sizes,
+        )
+        pace.n_iter += made
+        self.newton.effort += made * int(counts[N])
+        if not has_room:
+            return None
+        if violation > options.tol and self._take_newton_step():
+            violation = self.measure()
+        return violation
+
+    def _take_newton_step(self) -> bool:
+        """Free members go to their common optimum, if that costs less than moves."""
+        free, working_set = self.newton.due(self.work), self.working_set
+        if free is None:
+            return False
+        n = int(working_set.counts[N])
+        place = np.full(len(self.work.beta), NOBODY)
+        place[working_set.members[:n]] = np.arange(n)
+        free = free[place[free] != NOBODY]
+        if len(free) == 0:
+            return False
+        at = np.ix_(place[free], place[free])
+        change = self.newton.take(self.work, free, working_set.square.rows[at])
+        self.add_rows(free, change, self.work.grad)
+        return True
