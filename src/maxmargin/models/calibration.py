@@ -23,6 +23,7 @@ SMALLEST_STEP = 1e-10
 GRADIENT_TOL = 1e-5  # of both parts of the gradient
 RIDGE = 1e-12  # on the diagonal of the matrix of second derivatives
 DECREASE = 1e-4  # of what the slope promises, that a step must bring
+UNSEEN = 1e-14  # of the loss: a promise that its rounding would hide
 OUTLYING = 5.0  # standard deviations: residuals beyond say nothing about the scale
 N_MARKS = 10  # of a one-class machine, half of them on either side of the boundary
 
@@ -104,6 +105,9 @@ def _likeliest(
         to_slope = -(d * at.by_slope - b * at.by_offset) / determinant
         to_offset = -(a * at.by_offset - b * at.by_slope) / determinant
         promise = at.by_slope * to_slope + at.by_offset * to_offset
+        if -promise <= UNSEEN * at.value:  # no line search could judge this last step
+            slope, offset = slope + to_slope, offset + to_offset
+            break
         size, new = 1.0, at
         while size >= SMALLEST_STEP:
             near = slope + size * to_slope, offset + size * to_offset

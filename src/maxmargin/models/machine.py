@@ -115,7 +115,10 @@ def refine_margin(
     for _ in range(MOST_REFINEMENTS):
         margin, floor = _margin(solution), _rounding(gram, solution)
         is_negligible = margin <= tuning.stack.negligible_margin * solution.violation
-        n_negligible += is_negligible and solution.violation <= meaningful
+        if is_negligible and solution.violation <= meaningful:
+            # As fine as the next tolerance would be: that is a second look already.
+            is_finer = solution.violation <= tuning.stack.refinement * options.tol
+            n_negligible += 2 if is_finer else 1
         is_fine = solution.violation <= tuning.stack.margin_share * margin
         is_fine = is_fine or solution.status is not Status.CONVERGED
         if is_fine or n_negligible > 1 or options.tol <= floor:

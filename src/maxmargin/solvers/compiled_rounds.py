@@ -56,11 +56,7 @@ class CompiledRounds:
         self.work, self.working_set, self.pace = work, working_set, pace
         self.values, self.add_rows, self.sizes = values, add_rows, sizes
         self.singly = None if is_bound else SINGLY
-        tuning = pace.options.tuning.newton
-        self.newton = NewtonSteps(is_bound, pace.is_stopped, tuning)
-        # Moves between two looks at Newton's method; K in memory has another.
-        n = len(work.beta) if values.memory is not None else 0
-        self.n_looked_at = max(tuning.min_members, n)
+        self.newton = NewtonSteps(is_bound, pace.is_stopped, pace.options.tuning.newton)
 
     def measure(self) -> float:
         """The violation of all variables."""
@@ -74,12 +70,10 @@ class CompiledRounds:
         raise_if_stopped()
         pace, counts = self.pace, self.working_set.counts
         options = pace.options
-        n_looked_at = max(self.n_looked_at, int(counts[N]))
-        until_look = options.tuning.newton.moves_before_look * n_looked_at
         limits = RoundLimits(
             options.tol,
             options.tuning.stack.inner_tol * options.tol,
-            min(until_look, pace.max_iter - pace.n_iter),
+            min(self._moves_of_call(), pace.max_iter - pace.n_iter),
             options.working_set is PairRule.SECOND_ORDER,
         )
         made, violation, has_room = rounds_until(
@@ -97,6 +91,19 @@ class CompiledRounds:
         if violation > options.tol and self._take_newton_step():
             violation = self.measure()
         return violation
+
+    def _moves_of_call(self) -> int:
+        """So many, that Newton's method is looked at in time.
+
+        On K in memory compiled code has a method of its own for free variables, which
+        begins when moves have cost as much.
+        """
+        tuning = self.pace.options.tuning
+        if self.values.memory is not None:
+            return tuning.stack.work_per_call // len(self.work.beta)
+        n_members = int(self.working_set.counts[N])
+        n_looked_at = max(tuning.newton.min_members, n_members)
+        return tuning.newton.moves_before_look * n_looked_at
 
     def _take_newton_step(self) -> bool:
         """Free members go to their common optimum, if that costs less than moves."""

@@ -19,6 +19,7 @@ from maxmargin.kernels.arena import Arena, keeps_rows, short_rows
 from maxmargin.kernels.gram import Gram
 from maxmargin.kernels.held import HeldGram
 from maxmargin.kernels.memory import SPARE_SIDE, pass_on, promised_square
+from maxmargin.kernels.provider import KernelProvider
 from maxmargin.problems.dual import DualProblem, dual_objective
 from maxmargin.solvers.compiled_rounds import CompiledRounds, KernelValues
 from maxmargin.solvers.gradient import weight_of
@@ -54,6 +55,11 @@ class RowCounts(NamedTuple):
 
     found: int
     computed: int
+
+
+def no_rows() -> RowCounts:
+    """All of K was there before."""
+    return RowCounts(0, 0)
 
 
 class Decomposition:
@@ -149,6 +155,49 @@ def decompose(
     Its variables are sorted by group. Where rounds would need more than this share of
     all variables as members, they end.
     """
+    if isinstance(gram, HeldGram) and is_in_memory(problem, gram):
+        driver = _in_memory(problem, gram, pace, image)
+    else:
+        driver = _with_arena(problem, gram, pace, image, max_share)
+    try:
+        return driver.run()
+    finally:
+        pass_on(driver.rounds.working_set.square.rows)
+
+
+def is_in_memory(problem: DualProblem, gram: Gram) -> bool:
+    """Whether compiled rounds have all of K at hand: one row a variable, one group."""
+    is_plain = isinstance(gram, HeldGram) and len(problem.linear) == gram.n
+    return is_plain and problem.n_groups <= 1
+
+
+def _in_memory(
+    problem: DualProblem, gram: HeldGram, pace: Pace, image: FloatVector | None
+) -> Decomposition:
+    """Rounds on all of K in float64, whose slopes are never in doubt."""
+    n, sizes, rows = gram.n, pace.options.tuning.compiled_rounds, gram.provider()
+    if image is None:
+        image = _start_image(problem, n, rows)
+    work = _all_variables(problem, gram, image)
+    working_set = make_working_set(
+        n, problem.n_groups, promised_square(min(n, SPARE_SIDE)), sizes
+    )
+    values = KernelValues(memory=kernel_in_memory(gram.part))
+    is_bound = not problem.is_free_of_equalities
+    rounds = CompiledRounds(
+        work, working_set, values, rows.add_rows, sizes, pace, is_bound
+    )
+    return Decomposition(problem, rounds, pace, None, no_rows)
+
+
+def _with_arena(
+    problem: DualProblem,
+    gram: Gram,
+    pace: Pace,
+    image: FloatVector | None,
+    max_share: float,
+) -> Decomposition:
+    """Rounds on rows of K that are computed, by compiled code itself or by threads."""
     options, n = pace.options, len(problem.linear)
     tuning, provider = options.tuning, gram.provider()
     share = tuning.square_share_alone
@@ -157,22 +206,20 @@ def decompose(
     max_side = min(int(np.sqrt(share * options.cache_bytes / 4)), n)
     n_bytes = options.cache_bytes - 4 * max_side**2
     arena = Arena(gram, n_bytes, getattr(gram, "n_threads", 1))
-    grad = _start_image(problem, arena, image)[problem.row] + problem.linear
-    work = gather_work(problem, np.arange(n), problem.start, grad, gram.diagonal())
-    values = _compiled_values(problem, gram, arena, tuning.max_compiled_rounds)
-    if values is not None and values.panels is not None and n > max_side:
-        values = None
-    check = None
-    if values is None or values.memory is None:
-        check = SlopeCheck(problem, gram, options, work, provider.errors)
+    if image is None:
+        image = _start_image(problem, gram.n, arena)
+    work = _all_variables(problem, gram, image)
+    panels = None
+    is_plain = np.array_equal(problem.row, np.arange(gram.n))
+    if is_plain and n <= min(max_side, tuning.max_compiled_rounds):
+        panels = short_rows(provider)
     rounds: Rounds
-    if values is not None:
+    if panels is not None:
         sizes = tuning.compiled_rounds
-        square = promised_square(n if values.memory is None else min(n, SPARE_SIDE))
         rounds = CompiledRounds(
             work,
-            make_working_set(n, problem.n_groups, square, sizes),
-            values,
+            make_working_set(n, problem.n_groups, promised_square(n), sizes),
+            KernelValues(panels=panels_of(panels)),
             arena.add_rows,
             sizes,
             pace,
@@ -191,42 +238,24 @@ def decompose(
         in_rounds = int(rounds.working_set.counts[N_COMPUTED])
         return RowCounts(arena.n_hits, arena.n_computed + in_rounds)
 
-    try:
-        return Decomposition(problem, rounds, pace, check, count_rows).run()
-    finally:
-        pass_on(rounds.working_set.square.rows)
+    check = SlopeCheck(problem, gram, options, work, provider.errors)
+    return Decomposition(problem, rounds, pace, check, count_rows)
 
 
-def is_in_memory(problem: DualProblem, gram: Gram) -> bool:
-    """Whether compiled rounds have all of K at hand: one row a variable, one group."""
-    is_plain = len(problem.linear) == gram.n and problem.n_groups <= 1
-    return isinstance(gram, HeldGram) and is_plain
-
-
-def _compiled_values(
-    problem: DualProblem, gram: Gram, arena: Arena, max_samples: int
-) -> KernelValues | None:
-    """Where compiled code takes kernel values from; None: threads compute them."""
-    if isinstance(gram, HeldGram):
-        if is_in_memory(problem, gram):
-            return KernelValues(memory=kernel_in_memory(gram.part))
-        return None
-    panels = short_rows(arena.provider)
-    is_plain = np.array_equal(problem.row, np.arange(gram.n))
-    if panels is None or not is_plain or gram.n > max_samples:
-        return None
-    return KernelValues(panels=panels_of(panels))
+def _all_variables(problem: DualProblem, gram: Gram, image: FloatVector) -> Work:
+    """Where they begin; `image` is K @ start."""
+    grad = image[problem.row] + problem.linear
+    everything = np.arange(len(problem.linear))
+    return gather_work(problem, everything, problem.start, grad, gram.diagonal())
 
 
 def _start_image(
-    problem: DualProblem, arena: Arena, image: FloatVector | None
+    problem: DualProblem, n: int, rows: KernelProvider | Arena
 ) -> FloatVector:
     """K @ start; rows that the two halves of a tube have in common cancel."""
-    if image is not None:
-        return image
-    image = np.zeros(arena.gram.n)
-    weight = weight_of(problem, problem.start, arena.gram.n)
+    image = np.zeros(n)
+    weight = weight_of(problem, problem.start, n)
     if weight.any():
-        rows = np.flatnonzero(weight)
-        arena.add_rows(rows, weight[rows], image)
+        support = np.flatnonzero(weight)
+        rows.add_rows(support, weight[support], image)
     return image

@@ -85,7 +85,7 @@ def methods(problem: DualProblem, gram: Gram, options: Options) -> list[Method]:
     tuning = options.tuning
     if options.method == "smo":
         return [solve_smo]
-    if is_in_memory(problem, gram) and gram.n > tuning.max_all_members:
+    if gram.n > tuning.max_all_members and is_in_memory(problem, gram):
         return [decompose, solve_smo]
     is_in_rounds = _can_decompose(gram, options)
     rounds: list[Method] = [decompose] if is_in_rounds else []

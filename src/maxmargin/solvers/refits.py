@@ -40,11 +40,10 @@ class RoundsOnKeptRows(CompiledRounds):
             not refitter.problem.is_free_of_equalities,
         )
 
-    def make(self, violation: float) -> float | None:
-        """Compute rows that are lacking, then as other rounds."""
+    def _take_newton_step(self) -> bool:
+        """Rows that are lacking come first: with them moves go on."""
         members = self.working_set.members[: self.working_set.counts[N]]
-        self.refitter.keep(members)
-        return super().make(violation)
+        return not self.refitter.keep(members) and super()._take_newton_step()
 
 
 class WarmRefitter:
@@ -99,14 +98,15 @@ class WarmRefitter:
     def _count_rows(self) -> RowCounts:
         return RowCounts(self.arena.n_hits, self.n_kept)
 
-    def keep(self, rows: IntVector) -> None:
-        """Compute those that are not kept yet."""
+    def keep(self, rows: IntVector) -> bool:
+        """Compute those that are not kept yet; whether there are any."""
         new, first = rows[self.kept.place[rows] == NOBODY], self.n_kept
         if len(new) == 0:
-            return
+            return False
         self.n_kept += len(new)
         self.arena.fill(new, self.kept.rows[first : self.n_kept])
         self.kept.place[new] = np.arange(first, self.n_kept)
+        return True
 
     def add_rows(self, rows: IntVector, weight: FloatVector, out: FloatVector) -> None:
         """out += the weighted sum of these rows, which are kept."""
