@@ -25,7 +25,7 @@ from maxmargin.kernels.gram import (
 from maxmargin.models.expansion import KernelSum
 from maxmargin.models.machine import Fit, Machine, fit_decision
 from maxmargin.problems import DualProblem
-from maxmargin.problems.dual import fill_in_order, group_levels, slopes
+from maxmargin.problems.dual import fill_in_order, slopes
 from maxmargin.solvers import Options, Status
 from maxmargin.solvers.gradient import weight_of
 from maxmargin.solvers.pace import Pace
@@ -181,9 +181,10 @@ def _decisions_of_next(
     found = refits.solve(problem, Pace(solved.options, len(problem.linear)))
     if found.status is None:
         return _decisions_of_fold(solved, fold)
-    level = group_levels(problem, found.beta, found.grad)
     decisions = (found.grad - problem.linear)[fold]
-    return HeldOut(decisions - level[0] if len(level) else decisions, found.status)
+    if len(found.levels):
+        decisions -= found.levels[0]
+    return HeldOut(decisions, found.status)
 
 
 def _without(solved: Solved, problem: DualProblem, fold: IntVector) -> DualProblem:

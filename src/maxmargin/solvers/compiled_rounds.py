@@ -62,6 +62,10 @@ class CompiledRounds:
         """The violation of all variables."""
         return measure(self.work, self.working_set, self.singly)
 
+    def begin(self) -> float | None:
+        """Compiled rounds see for themselves whether anything is to be done."""
+        return self.measure() if self.pace.limit() else self.make(np.inf)
+
     def make(self, violation: float) -> float | None:
         """Some rounds, and a Newton step if it is due; returns the violation after.
 

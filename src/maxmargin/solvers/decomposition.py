@@ -43,6 +43,9 @@ class Rounds(Protocol):
     def measure(self) -> float:
         """The violation of all variables."""
 
+    def begin(self) -> float | None:
+        """The violation at the start, or after first rounds."""
+
     def make(self, violation: float) -> float | None:
         """A round or some, from this violation; returns what is left of it.
 
@@ -81,12 +84,12 @@ class Decomposition:
     def run(self) -> Iterate:
         """Where rounds end; without a status, another solver has to go on."""
         tol, pace, check = self.pace.options.tol, self.pace, self.check
-        violation = self.rounds.measure()
-        while True:
+        violation = self.rounds.begin()
+        while violation is not None:
             pace.note_violation(violation)
             self._report(violation)
             if self._is_at_rest(violation):
-                return self._ended(None)
+                break
             if check is not None and check.need_correction(violation):
                 check.correct()
                 violation = self.rounds.measure()
@@ -99,10 +102,8 @@ class Decomposition:
             limit = pace.limit()
             if limit is not None:
                 return self._ended(self._at_limit(limit))
-            left = self.rounds.make(violation)
-            if left is None:
-                return self._ended(None)
-            violation = left
+            violation = self.rounds.make(violation)
+        return self._ended(None)
 
     def _is_at_rest(self, violation: float) -> bool:
         """Whether rounds and corrections bring nothing any more."""

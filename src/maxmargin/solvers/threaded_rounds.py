@@ -75,6 +75,10 @@ class ThreadedRounds:
         """The violation of all variables."""
         return measure(self.work, self.working_set, self.singly)
 
+    def begin(self) -> float:
+        """The violation at the start."""
+        return self.measure()
+
     def make(self, violation: float) -> float | None:
         """Evict and admit, optimise, update the gradient; returns the violation after.
 
