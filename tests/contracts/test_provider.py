@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from maxmargin._threads import one_blas_thread
 from maxmargin.data.rows import as_rows
 from maxmargin.kernels import RBF, Gram, Laplacian, Linear, MatrixGram, VectorGram
+from maxmargin.kernels.arena import ROW_COSTS
 from maxmargin.kernels.classes import Sizes, share_classes
 from maxmargin.kernels.gram import gram_block
 from maxmargin.kernels.held import HeldGram, HeldRows
@@ -35,7 +36,7 @@ def vectors(kernel: Any, n_columns: int, layout: Any = np.asarray) -> VectorGram
 def pair(n_columns: int) -> Gram:
     members = [np.arange(k, N, 3) for k in range(3)]
     gram = vectors(RBF(0.5), n_columns)
-    return share_classes(gram, members, Sizes(0, N, 1 << 30)).of(0, 2)
+    return share_classes(gram, members, Sizes(0, N, 1 << 30, ROW_COSTS.short)).of(0, 2)
 
 
 def matrix(kind: Any) -> Gram:

@@ -17,7 +17,7 @@ from surface import fit_aloud
 
 from benchmarks.fitted import judge
 from maxmargin import SVC, SVR, NuSVC, NuSVR
-from maxmargin.solvers.pace import MOVES_OF_A_FIT
+from maxmargin.solvers.tuning import TUNING
 
 Floats = npt.NDArray[np.float64]
 
@@ -238,7 +238,7 @@ def test_kernel_values_beyond_resolution_end_early(solver: str, gamma: float) ->
     fitted = fit_aloud(machine, X, y)
 
     assert fitted.status_.name in ("PRECISION_LIMIT", "STALLED")
-    assert fitted.n_iter_.max() <= 2 * MOVES_OF_A_FIT
+    assert fitted.n_iter_.max() <= 2 * TUNING.patience.moves_of_fit
     beta = fitted.dual_coef_.ravel()
     assert abs(beta.sum()) <= 1e-9 * max(np.abs(beta).sum(), 1e-300)
 

@@ -16,6 +16,7 @@ from maxmargin._threads import one_blas_thread
 from maxmargin.data.labels import encode_labels
 from maxmargin.data.rows import as_rows
 from maxmargin.kernels import RBF, Laplacian, Linear, Polynomial, VectorGram
+from maxmargin.kernels.arena import ROW_COSTS
 from maxmargin.kernels.classes import (
     BlockGram,
     BlockGrams,
@@ -34,7 +35,7 @@ from maxmargin.solvers.tuning import TUNING
 Floats = npt.NDArray[np.float64]
 
 COUNTS = (90, 130, 101)  # no whole panels, nor whole strips
-ENOUGH = Sizes(fewest=10, most=1000, n_bytes=1 << 30)
+ENOUGH = Sizes(10, 1000, 1 << 30, ROW_COSTS.short)
 KINDS = ["narrow", "wide", "wider", "sparse", "cubic"]
 
 
@@ -184,9 +185,9 @@ def test_folds_hold_out_the_same_rows_in_another_order() -> None:
 def digits(kind: str) -> tuple[Any, npt.NDArray[np.intp], Any]:
     """Three classes that overlap, some hundred samples each, and a kernel."""
     rng = np.random.default_rng(1)
-    y = rng.integers(0, 3, size=700)
+    y = rng.integers(0, 3, size=1000)
     d = {"wide": 500, "sparse": 40}.get(kind, 12)
-    X = rng.normal(size=(700, d)) + 2.0 * np.eye(3, d)[y]
+    X = rng.normal(size=(1000, d)) + 2.0 * np.eye(3, d)[y]
     if kind == "sparse":
         X = sp.csr_matrix(np.where(np.abs(X) > 1.2, X, 0.0))
     return X, y, "poly" if kind == "cubic" else "rbf"
@@ -198,7 +199,6 @@ def test_machines_are_optimal_and_threads_change_no_byte(
     kind: str, machine: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     X, y, kernel = digits(kind)
-    monkeypatch.setattr("maxmargin.models.multiclass.WORTH_THREADS", 0)
     monkeypatch.setattr("maxmargin.data.rows.SMALL_CELLS", 0)
     machine.set_params(kernel=kernel, gamma="scale", tol=1e-4)
 

@@ -5,9 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from maxmargin.solvers.pace import FEWEST_MOVES, MOST_MOVES, MOVES_PER_VARIABLE, Pace
-from maxmargin.solvers.pace import MOVES_OF_A_FIT as MANY
+from maxmargin.solvers.pace import Pace
 from maxmargin.solvers.result import Options, Status
+from maxmargin.solvers.tuning import TUNING
+
+FEWEST_MOVES, MOST_MOVES = TUNING.patience.min_moves, TUNING.patience.max_moves
+MOVES_PER_VARIABLE = TUNING.patience.min_moves_per_variable
+MANY = TUNING.patience.moves_of_fit
 
 
 def run(pace: Pace, violation: float, n_moves: int) -> Status | None:

@@ -5,6 +5,8 @@ keep them all would mostly be a way to fill memory. A row that is needed again i
 from then on, unless its values are so quickly computed that nothing is saved.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from maxmargin.kernels.cache import NOBODY
@@ -14,29 +16,41 @@ from maxmargin.kernels.provider import BLOCK_ENTRIES, KernelProvider, add_on_thr
 from maxmargin.typing import FloatVector, IntVector, KernelMatrix
 
 ITEM_BYTES = 4  # of a float32
-NARROW = 192  # products in a value: then memory costs as much as computing it again
-SHORT = 384  # products in a value: then a row may well be computed several times
-NEW_SHARE = 0.25  # of the slots, that rows may take from others in one call
 
 
-def keeps_rows(provider: KernelProvider) -> bool:
-    """Whether memory is of use."""
-    return provider.products > NARROW
+class RowCosts(NamedTuple):
+    """When a row of K is kept, by the products that one of its values takes."""
+
+    # Up to here memory costs as much as computing the value again.
+    narrow: float = 192.0
+    # Up to here a row may well be computed several times, by compiled code itself.
+    short: float = 384.0
+    # Of the slots, that rows may take from others in one call.
+    new_share: float = 0.25
+
+    def is_kept(self, provider: KernelProvider) -> bool:
+        """Whether memory is of use."""
+        return provider.products > self.narrow
+
+    def short_rows(self, provider: KernelProvider) -> PanelRows | None:
+        """The rows as compiled code can meet them, if that is as fast as any way."""
+        if isinstance(provider, PanelRows) and provider.products <= self.short:
+            return provider
+        return None
 
 
-def short_rows(provider: KernelProvider) -> PanelRows | None:
-    """The rows as compiled code can meet them, if that is as fast as any way."""
-    if isinstance(provider, PanelRows) and provider.products <= SHORT:
-        return provider
-    return None
+ROW_COSTS = RowCosts()
 
 
 class Arena:
     """Rows of K in float32; the least recently used one makes room."""
 
-    def __init__(self, gram: Gram, n_bytes: int, n_threads: int) -> None:
+    def __init__(
+        self, gram: Gram, n_bytes: int, n_threads: int, costs: RowCosts = ROW_COSTS
+    ) -> None:
         self.gram, self.n_threads, self.provider = gram, n_threads, gram.provider()
-        n_bytes = n_bytes - self.provider.n_bytes if keeps_rows(self.provider) else 0
+        self.costs, is_kept = costs, costs.is_kept(self.provider)
+        n_bytes = n_bytes - self.provider.n_bytes if is_kept else 0
         n_slots = max(min(n_bytes // (ITEM_BYTES * gram.n), gram.n), 0)
         self.rows: KernelMatrix = np.empty((n_slots, gram.n), dtype=np.float32)
         self.slot = np.full(gram.n, NOBODY)
@@ -77,7 +91,7 @@ class Arena:
         """Compute these rows into slots of their own, as many as there are."""
         free = len(self.owner) - self.n_used
         if free < len(rows):
-            rows = rows[: max(free, int(NEW_SHARE * len(self.owner)))]
+            rows = rows[: max(free, int(self.costs.new_share * len(self.owner)))]
         n, first = len(rows), self.n_used
         if n == 0:
             return

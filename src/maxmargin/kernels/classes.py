@@ -14,7 +14,6 @@ from typing import NamedTuple
 import numpy as np
 
 from maxmargin.data.rows import DenseRows, Rows
-from maxmargin.kernels.arena import SHORT
 from maxmargin.kernels.functions import RBF, ExactRBF, Laplacian, Linear
 from maxmargin.kernels.gram import (
     Gram,
@@ -50,6 +49,7 @@ class Sizes(NamedTuple):
     fewest: int  # samples of a pair: below, hardly any kernel values are needed
     most: int  # samples of a pair: up to here, all of them are
     n_bytes: int
+    short: float  # features: rows that are longer are worth a square of each class
 
     def all_needed(self, n: int) -> bool:
         """Whether a pair of n samples needs all of K."""
@@ -174,7 +174,7 @@ class PanelGrams(PairGrams):
         super().__init__(gram, members)
         self.vectors, self.sizes = gram, sizes
         d, counts = gram.rows.n_columns, [len(own) for own in members]
-        self.is_wide = d > SHORT
+        self.is_wide = d > sizes.short
         prices = [
             SINGLE * n * (d + n * (self.is_wide and sizes.has_partners(n, counts)))
             for n in counts

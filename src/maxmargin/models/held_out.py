@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from maxmargin._threads import count_cores, run_all
-from maxmargin.kernels.arena import ITEM_BYTES, Arena, short_rows
+from maxmargin.kernels.arena import ITEM_BYTES, Arena
 from maxmargin.kernels.gram import (
     Gram,
     MatrixGram,
@@ -144,9 +144,10 @@ def _quick_rows(solved: Solved) -> Arena | None:
         return None
     if 2 * ITEM_BYTES * gram.n**2 > solved.options.cache_bytes:
         return None
-    rows, beta = Arena(gram, 0, 1), solved.machine.solution.beta
+    rows = Arena(gram, 0, 1, solved.options.tuning.rows)
+    beta = solved.machine.solution.beta
     is_small = gram.n < solved.options.tuning.min_decomposed
-    if is_small and short_rows(rows.provider) is None:
+    if is_small and rows.costs.short_rows(rows.provider) is None:
         return None  # all of K costs less
     typical = float(np.median(rows.provider.errors)) * float(np.linalg.norm(beta))
     return rows if typical * gram.bound() <= solved.options.tol else None

@@ -30,10 +30,7 @@ from maxmargin.solvers.result import Options, Status
 from maxmargin.solvers.tuning import Tuning
 from maxmargin.typing import FloatMatrix, FloatVector, IntVector
 
-WORTH_THREADS = 1000  # samples: below, threads mostly wait for one another
-MOST_SHARED = 0.25  # of the memory
 DOUBLE_BYTES = 8
-MOST_WHOLE = 2800  # samples of a pair that has half of its K from others
 
 # What else a fit needs of a pair: its solved problem, y, training rows and number.
 Finish = Callable[[Solved, FloatVector, IntVector, int], None]
@@ -70,16 +67,17 @@ def share_between_pairs(
     members = [np.flatnonzero(labels.code == c) for c in range(labels.n_classes)]
     n_at_once = min(len(labels.pairs()), count_cores())
     total, counts = n_at_once * options.cache_bytes, sorted(map(len, members))
-    n_shared = MOST_SHARED * total
+    pairs = options.tuning.pairs
+    n_shared = pairs.shared_memory * total
     if can_solve(options) and _is_shared(gram, counts, options.tuning, n_shared):
         return PairsInMemory(gram, members), options
-    gram = computed_once(gram, counts, int(MOST_SHARED * total))
-    largest = min(sum(counts[-2:]), MOST_WHOLE)
+    gram = computed_once(gram, counts, int(n_shared))
+    largest = min(sum(counts[-2:]), pairs.max_whole)
     needed = int(n_at_once * largest**2 * (4 / options.tuning.square_share + 2))
-    n_bytes = min(total - needed, int(MOST_SHARED * total))
-    grams = share_classes(
-        gram, members, Sizes(options.tuning.min_decomposed, MOST_WHOLE, n_bytes)
-    )
+    n_bytes = min(total - needed, int(n_shared))
+    short, fewest = options.tuning.rows.short, options.tuning.min_decomposed
+    sizes = Sizes(fewest, pairs.max_whole, n_bytes, short)
+    grams = share_classes(gram, members, sizes)
     share = (total - grams.n_bytes) // n_at_once
     return grams, replace(options, cache_bytes=share)
 
@@ -92,12 +90,12 @@ def _is_shared(
     The pairs of k classes have more values than K, by k - 2 times the squares of all
     classes.
     """
-    if gram.n > tuning.max_shared_samples or DOUBLE_BYTES * gram.n**2 > n_bytes:
+    if gram.n > tuning.pairs.max_shared_samples or DOUBLE_BYTES * gram.n**2 > n_bytes:
         return False
-    if sum(counts[-2:]) > tuning.max_pair_samples:
+    if sum(counts[-2:]) > tuning.pairs.max_samples:
         return False
     if isinstance(gram, VectorGram):
-        return 0.5 * gram.n * gram.rows.n_values <= tuning.max_shared_products
+        return 0.5 * gram.n * gram.rows.n_values <= tuning.pairs.max_shared_products
     return isinstance(gram, MatrixGram)
 
 
@@ -127,9 +125,9 @@ def fit_pairs(
         rows = [np.arange(grams.gram.n)]
     else:
         rows = [grams.index(i, j) for i, j in pairs]
-    if grams.gram.n < WORTH_THREADS:
-        n_threads = 1
     options = fit.options
+    if grams.gram.n < options.tuning.pairs.min_threaded:
+        n_threads = 1
     if isinstance(grams, PairsInMemory):
         fitted = fit_stack(
             grams, labels, fit.weight, fit.stated, options, n_threads, start

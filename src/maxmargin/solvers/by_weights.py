@@ -25,7 +25,6 @@ from maxmargin.solvers.tuning import Tuning
 from maxmargin.typing import FloatVector
 
 SETTLED = 1e-9  # of its box: a variable so near to a bound is at it
-FINER = 1e-3  # of tol: Newton's last steps are cheap, and SMO's polish is as exact
 
 
 def solve_by_weights(
@@ -44,7 +43,7 @@ def solve_by_weights(
         if first.status is Status.CONVERGED:
             return first
         problem = problem.starting_at(first.beta)
-    finer = replace(options, tol=FINER * options.tol, max_iter=-1)
+    finer = replace(options, tol=tuning.tol_by_weights * options.tol, max_iter=-1)
     start = problem.start if problem.start.any() else None
     found = solve_linear(linear, finer, "corners", start)
     beta = restored(problem, _settled(problem, found.beta))

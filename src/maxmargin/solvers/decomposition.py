@@ -15,7 +15,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from maxmargin.kernels.arena import Arena, keeps_rows, short_rows
+from maxmargin.kernels.arena import Arena
 from maxmargin.kernels.gram import Gram
 from maxmargin.kernels.held import HeldGram
 from maxmargin.kernels.memory import SPARE_SIDE, pass_on, promised_square
@@ -202,18 +202,18 @@ def _with_arena(
     options, n = pace.options, len(problem.linear)
     tuning, provider = options.tuning, gram.provider()
     share = tuning.square_share_alone
-    if keeps_rows(provider):
+    if tuning.rows.is_kept(provider):
         share = tuning.square_share
     max_side = min(int(np.sqrt(share * options.cache_bytes / 4)), n)
     n_bytes = options.cache_bytes - 4 * max_side**2
-    arena = Arena(gram, n_bytes, getattr(gram, "n_threads", 1))
+    arena = Arena(gram, n_bytes, getattr(gram, "n_threads", 1), tuning.rows)
     if image is None:
         image = _start_image(problem, gram.n, arena)
     work = _all_variables(problem, gram, image)
     panels = None
     is_plain = np.array_equal(problem.row, np.arange(gram.n))
     if is_plain and n <= min(max_side, tuning.max_compiled_rounds):
-        panels = short_rows(provider)
+        panels = tuning.rows.short_rows(provider)
     rounds: Rounds
     if panels is not None:
         sizes = tuning.compiled_rounds

@@ -12,15 +12,6 @@ import math
 from maxmargin.solvers.result import Options, Status
 from maxmargin.solvers.watch import Watch
 
-MOVES_OF_A_FIT = 1_000_000  # that all its problems may make, before any rule holds
-SLOPES_OF_A_FIT = 3_000_000_000  # that these moves may change: some seconds
-FEWEST_MOVES = 50_000  # that each of them may make
-MOVES_PER_VARIABLE = 200  # or so many, if that is more
-MOST_MOVES = 10_000_000  # of one problem, or 100 per variable (LIBSVM's limit)
-MOST_PER_VARIABLE = 100
-PATIENCE = 5  # times the moves made until the violation was DECADES larger
-DECADES = 2
-RECENTLY = 1.5  # times the moves made until the violation was last halved
 NO_LIMIT = 1 << 60
 
 
@@ -29,9 +20,11 @@ class Pace(Watch):
 
     def __init__(self, options: Options, n: int) -> None:
         super().__init__(options, NO_LIMIT)
-        share = min(MOVES_OF_A_FIT, SLOPES_OF_A_FIT // max(n, 1)) // options.n_problems
-        self.fewest = max(share, FEWEST_MOVES, MOVES_PER_VARIABLE * n)
-        self.most = max(MOST_MOVES, MOST_PER_VARIABLE * n)
+        self.rule = rule = options.tuning.patience
+        of_fit = min(rule.moves_of_fit, rule.slopes_of_fit // max(n, 1))
+        least = max(rule.min_moves, rule.min_moves_per_variable * n)
+        self.fewest = max(of_fit // options.n_problems, least)
+        self.most = max(rule.max_moves, rule.max_moves_per_variable * n)
         self.reached: dict[int, int] = {}  # decade of the violation: moves until then
         self.least, self.halved_at = math.inf, 0  # violation last halved, and when
 
@@ -58,8 +51,8 @@ class Pace(Watch):
     def _is_stalled(self) -> bool:
         if self.n_iter <= self.fewest or self.max_iter < NO_LIMIT:
             return False
-        least = min(self.reached, default=0)
-        earlier = [n for decade, n in self.reached.items() if decade <= least + DECADES]
-        patience = self.fewest + PATIENCE * min(earlier, default=0)
-        patience = max(patience, int(RECENTLY * self.halved_at))
+        last = min(self.reached, default=0) + self.rule.decades
+        earlier = [n for decade, n in self.reached.items() if decade <= last]
+        patience = self.fewest + self.rule.patience * min(earlier, default=0)
+        patience = max(patience, int(self.rule.recently * self.halved_at))
         return self.n_iter > min(patience, self.most)

@@ -8,6 +8,8 @@ floating-point arithmetic and of array layouts, which stand where they are used.
 
 from typing import NamedTuple
 
+from maxmargin.kernels.arena import RowCosts
+
 
 class RoundSizes(NamedTuple):
     """How the working set of decomposition changes from round to round."""
@@ -136,6 +138,43 @@ class SmoTuning(NamedTuple):
     polish_moves: int = 4
 
 
+class PairTuning(NamedTuple):
+    """Of the pairs of classes of one fit."""
+
+    # Samples of a pair of classes that is solved on K of all classes, and of all of
+    # these: 512 MB. Pairs have more values than K, and each of them is read by one.
+    max_samples: int = 2000
+    max_shared_samples: int = 8192
+    # Products of values for K of all classes: 0.2 to 0.4 s. With more, as of thousands
+    # of wide rows, pairs compute in float32 what they need.
+    max_shared_products: float = 5e9
+    # Samples of a pair all of whose K is computed, where half is there for other pairs.
+    max_whole: int = 2800
+    # Of the memory, for what pairs share.
+    shared_memory: float = 0.25
+    # Samples: with fewer, threads mostly wait for one another.
+    min_threaded: int = 1000
+
+
+class PatienceTuning(NamedTuple):
+    """When a fit without `max_iter` makes no headway: see `pace`."""
+
+    # Moves that all problems of a fit may make before any rule holds; the slopes that
+    # these change, some seconds; and moves that each problem may make.
+    moves_of_fit: int = 1_000_000
+    slopes_of_fit: int = 3_000_000_000
+    min_moves: int = 50_000
+    min_moves_per_variable: int = 200
+    # Moves of one problem, or so many per variable, if that is more (LIBSVM's limit).
+    max_moves: int = 10_000_000
+    max_moves_per_variable: int = 100
+    # Times the moves made until the violation was so many powers of ten larger.
+    patience: int = 5
+    decades: int = 2
+    # Times the moves made until the violation was last halved.
+    recently: float = 1.5
+
+
 class Tuning(NamedTuple):
     """Numbers of the solvers of kernel machines."""
 
@@ -153,6 +192,9 @@ class Tuning(NamedTuple):
     checks: CheckTuning = CheckTuning()
     newton: NewtonTuning = NewtonTuning()
     smo: SmoTuning = SmoTuning()
+    pairs: PairTuning = PairTuning()
+    patience: PatienceTuning = PatienceTuning()
+    rows: RowCosts = RowCosts()
 
     # Samples from which on a working set is tried before all of K.
     min_decomposed: int = 300
@@ -172,13 +214,6 @@ class Tuning(NamedTuple):
     # Samples of the largest K that is kept in float64. 64 MB; with more, it is read
     # from memory rather than from the last-level cache.
     max_kept_samples: int = 2896
-    # Samples of a pair of classes that is solved on K of all classes, and of all of
-    # these: 512 MB. Pairs have more values than K, and each of them is read by one.
-    max_pair_samples: int = 2000
-    max_shared_samples: int = 8192
-    # Products of values for K of all classes: 0.2 to 0.4 s. With more, as of thousands
-    # of wide rows, pairs compute in float32 what they need.
-    max_shared_products: float = 5e9
     # Samples up to which all are members of the working set, where K is in memory.
     max_all_members: int = 200
     # Moves per variable of the rounds of one call: four times as many in the next.
@@ -204,6 +239,9 @@ class Tuning(NamedTuple):
     # or what costs a tenth of Newton's method with its d (d + 10) products a sample.
     tried_per_sample: float = 1.0
     tried_per_product: float = 2.5
+    # Of tol, for Newton's method on w: its last steps are cheap, and SMO's polish is as
+    # exact.
+    tol_by_weights: float = 1e-3
 
 
 TUNING = Tuning()
