@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from benchmarks.compilations import Compilations
 from benchmarks.libraries import FLAGS, FORMS, LibsvmModel
 from benchmarks.random_problems.problems import Problem, make_problem
 from maxmargin.cli.compile import all_kinds
@@ -54,24 +55,6 @@ def serve(connection: Any, library: str, folder: Path | None) -> None:
         except Exception as error:  # reported in the table
             message = f"{type(error).__name__}: {error}"
             connection.send({"kind": "error", "message": message, "seconds": 0.0})
-
-
-class Compilations:
-    """How many functions Numba has compiled, or loaded, so far."""
-
-    def __init__(self) -> None:
-        from numba.core import event
-
-        self.n = 0
-
-        class Listener(event.Listener):
-            def on_start(_, event: Any) -> None:
-                self.n += 1
-
-            def on_end(_, event: Any) -> None:
-                pass
-
-        event.register("numba:compiler_lock", Listener())
 
 
 def timed(

@@ -160,7 +160,8 @@ def test_memory_for_sharing_is_taken_from_the_pairs(
     for c, own in enumerate(members):
         code[own] = c
     labels = encode_labels(code)
-    tuning = TUNING._replace(max_shared_samples=0, min_decomposed=10)
+    pairs = TUNING.pairs._replace(max_shared_samples=0)
+    tuning = TUNING._replace(pairs=pairs, min_decomposed=10)
     options = Options(cache_bytes=64 << 20, tuning=tuning)
 
     grams, given = share_between_pairs(gram, labels, options)

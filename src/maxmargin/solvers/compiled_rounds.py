@@ -63,8 +63,12 @@ class CompiledRounds:
         return measure(self.work, self.working_set, self.singly)
 
     def begin(self) -> float | None:
-        """Compiled rounds see for themselves whether anything is to be done."""
-        return self.measure() if self.pace.limit() else self.make(np.inf)
+        """Compiled rounds see for themselves whether anything is to be done.
+
+        Where K is in memory a call is short, and a limit is looked at after it.
+        """
+        is_limited = self.values.memory is None and self.pace.limit() is not None
+        return self.measure() if is_limited else self.make(np.inf)
 
     def make(self, violation: float) -> float | None:
         """Some rounds, and a Newton step if it is due; returns the violation after.
