@@ -11,7 +11,7 @@ from maxmargin._threads import raise_if_stopped
 from maxmargin.data.rows import DenseRows, Rows, densify_if_better
 from maxmargin.errors import InvalidInput
 from maxmargin.kernels.functions import RBF, Kernel, Linear, centring, suited_to
-from maxmargin.kernels.held import copy_of, part_of_kernel
+from maxmargin.kernels.held import POSITIVE, copy_of, part_of_kernel
 from maxmargin.kernels.panel_rows import WIDEST, pack_rows
 from maxmargin.kernels.provider import GramRows, KernelProvider, LinearRows
 from maxmargin.kernels.single import SingleRows, is_mild
@@ -23,7 +23,6 @@ from maxmargin.kernels.tiles import fill_tiles, is_all, sum_rows, symmetric
 from maxmargin.typing import FloatMatrix, FloatVector, IntVector, KernelMatrix
 
 BLOCK_ENTRIES = 1 << 22  # kernel values summed at once: 32 MB
-POSITIVE = 1.0 + 1e-6  # times the largest K_ii: definite kernels have no larger value
 SOURCE_VALUES = 1 << 18  # 2 MB of samples: beyond, blocks of rows by BLAS are faster
 SYMMETRY_ROWS = 256  # compared at a time
 ASYMMETRY = 1e-5  # of the largest value: more than rounding, in float32 too
@@ -92,12 +91,22 @@ def slope_size(gram: Gram, weight: FloatVector) -> float:
 
     Where a kernel is indefinite, and its bound shows it, that stands for every value.
     """
-    size, diagonal, bound = np.abs(weight), np.abs(gram.diagonal()), gram.bound()
+    first = np.zeros(1, dtype=np.intp)
+    size = slope_sizes(np.abs(weight), first, gram.diagonal(), gram.bound())
+    return float(size[0])
+
+
+def slope_sizes(
+    size: FloatVector, first: IntVector, diagonal: FloatVector, bound: float
+) -> FloatVector:
+    """The same of problems one after the other, which begin there."""
+    diagonal = np.abs(diagonal)
+    total: FloatVector = np.add.reduceat(size, first)
     if POSITIVE * float(diagonal.max()) < bound < np.inf:
-        return bound * float(size.sum())
-    is_term = size > 0.0
-    root = np.sqrt(diagonal[is_term])
-    return float(root.max(initial=0.0) * (root @ size[is_term]))
+        return bound * total
+    root = np.sqrt(diagonal)
+    largest: FloatVector = np.maximum.reduceat(np.where(size > 0.0, root, 0.0), first)
+    return largest * np.add.reduceat(root * size, first)
 
 
 def sum_blocks(

@@ -17,6 +17,7 @@ from maxmargin.kernels.tiles import is_all
 from maxmargin.kernels.turning import copy_turned
 from maxmargin.typing import FloatVector, IntVector, KernelMatrix
 
+POSITIVE = 1.0 + 1e-6  # times the largest K_ii: definite kernels have no larger value
 SHORT = 16  # columns that stand together: fewer are not worth a pass of their own
 
 
@@ -91,14 +92,21 @@ class HeldGram:
         bound: float | None = None,
         index: IntVector | None = None,
     ) -> None:
-        """`bound` is the largest value in size, where it is known; None: of all of K.
+        """`bound` is the largest value of K in size, where it is known.
 
-        With an index, only the samples there count.
+        With an index, only the samples there count. Where the kernel is definite, they
+        have a bound of their own: one distant sample is not everybody's.
         """
-        index = np.arange(len(K)) if index is None else index
-        self.n, self.part = len(index), part_of_kernel(K, index)
-        self._diagonal: FloatVector = K[index, index].astype(np.float64)
-        self._bound = float(max(K.max(), -K.min())) if bound is None else bound
+        bound = float(max(K.max(), -K.min())) if bound is None else bound
+        self._diagonal: FloatVector = K.diagonal().astype(np.float64)
+        if index is None:
+            index = np.arange(len(K))
+        else:
+            is_definite = bound <= POSITIVE * float(np.abs(self._diagonal).max())
+            self._diagonal = self._diagonal[index]
+            if is_definite:
+                bound = float(np.abs(self._diagonal).max(initial=0.0))
+        self.n, self.part, self._bound = len(index), part_of_kernel(K, index), bound
 
     @property
     def K(self) -> KernelMatrix:
@@ -154,8 +162,8 @@ class HeldGram:
 
     def take(self, index: IntVector) -> "HeldGram":
         """A copy of K between these samples alone."""
-        own = part_of_kernel(self.K, self.part.at[index])
-        return HeldGram(copy_of(own), self._bound)
+        own = HeldGram(self.K, self._bound, self.part.at[index])
+        return HeldGram(copy_of(own.part), own.bound())
 
 
 def copy_of(part: Part) -> KernelMatrix:

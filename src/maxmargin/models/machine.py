@@ -110,32 +110,42 @@ def refine_margin(
     Where nu is too small for the data the optimal margin is zero (Chang & Lin, Neural
     Computation 13, 2001), and what is read off any tol is a small part of it.
     """
-    n_negligible, tuning = 0, options.tuning
-    meaningful = tuning.stack.meaningful_violation * slope_size(gram, solution.beta)
+    n_negligible, tuning = 0, options.tuning.stack
+    meaningful = tuning.meaningful_violation * slope_size(gram, solution.beta)
     for _ in range(MOST_REFINEMENTS):
         margin, floor = _margin(solution), _rounding(gram, solution)
-        is_negligible = margin <= tuning.stack.negligible_margin * solution.violation
-        if is_negligible and solution.violation <= meaningful:
+        tol, violation = options.tol, solution.violation
+        is_negligible = margin <= min(tuning.negligible_margin * tol, NOISE * violation)
+        if is_negligible and violation <= meaningful:
             # As fine as the next tolerance would be: that is a second look already.
-            is_finer = solution.violation <= tuning.stack.refinement * options.tol
-            n_negligible += 2 if is_finer else 1
-        is_fine = solution.violation <= tuning.stack.margin_share * margin
+            n_negligible += 2 if violation <= tuning.refinement * tol else 1
+        is_fine = violation <= tuning.margin_share * margin
         is_fine = is_fine or solution.status is not Status.CONVERGED
-        if is_fine or n_negligible > 1 or options.tol <= floor:
+        if is_fine or n_negligible > 1 or tol <= floor:
             break
-        tol = tuning.stack.refinement * options.tol
-        if not is_negligible:
-            tol = min(tol, tuning.stack.margin_share * margin)
-        options = replace(options, tol=max(tol, floor))
+        tol = tuning.refinement * min(tol, violation)
+        if margin > violation:  # else it does not say yet what it needs
+            tol = min(tol, tuning.margin_share * margin)
         most = MOVES * solution.n_iter + MOVES_PER_ROW * gram.n
-        if options.max_iter >= 0:
-            most = min(most, options.max_iter)
-        finer = again(solution, replace(options, max_iter=most))
+        options = _with_patience(replace(options, tol=max(tol, floor)), most)
+        finer = again(solution, options)
         n_iter = solution.n_iter + finer.n_iter
         if finer.status is not Status.CONVERGED:
             return replace(solution, n_iter=n_iter)
         solution = replace(finer, n_iter=n_iter)
     return solution
+
+
+def _with_patience(options: Options, n_moves: int) -> Options:
+    """For a fit that has stalled after so many moves, whatever it gained."""
+    patience = options.tuning.patience._replace(
+        moves_of_fit=0,
+        min_moves=n_moves,
+        min_moves_per_variable=0,
+        max_moves=n_moves,
+        max_moves_per_variable=0,
+    )
+    return replace(options, tuning=options.tuning._replace(patience=patience))
 
 
 def read_margin(solution: Solution, gram: Gram) -> Reading:

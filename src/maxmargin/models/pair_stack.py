@@ -12,6 +12,7 @@ import numpy as np
 
 from maxmargin.data.labels import Labels
 from maxmargin.kernels.classes import PairsInMemory
+from maxmargin.kernels.gram import slope_sizes
 from maxmargin.kernels.source import memory_source
 from maxmargin.models.held_out import State
 from maxmargin.models.machine import (
@@ -164,7 +165,9 @@ def fit_stack(
     beta, level = found.points[BETA], found.levels(stack.n_groups)
     violation, objective, gap = found.evidence[:LEVEL]
     if fit is fit_margin:
-        rounding = CANCELLED * grams.bound * np.add.reduceat(np.abs(beta), first)
+        rounding = CANCELLED * slope_sizes(
+            np.abs(beta), first, grams.diagonal[place], grams.bound
+        )
         reading = _read_margins(level, violation, rounding, options.tuning)
     else:
         reading = _read_levels(level)
