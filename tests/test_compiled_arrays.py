@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "maxmargin"
-BORROWING, CREATING = {"jit", "jit_fast"}, {"jit_new"}
+BORROWING, CREATING = {"jit", "jit_compact", "jit_fast"}, {"jit_new"}
 ARRAYS = re.compile(
     r"\w*(?:Vector|Matrix|Work|FreeSet|RowCache|RowSource|Side|Problem)\b"
 )

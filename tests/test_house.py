@@ -195,7 +195,7 @@ def test_every_module_says_what_it_answers(path: Path) -> None:
 def is_compiled_loop(node: ast.FunctionDef) -> bool:
     """Functions of compiled code get many arrays: each call costs time to compile."""
     names = {d.id for d in node.decorator_list if isinstance(d, ast.Name)}
-    return bool(names & {"jit", "jit_fast", "jit_new"})
+    return bool(names & {"jit", "jit_compact", "jit_fast", "jit_new"})
 
 
 @every_source
@@ -226,6 +226,7 @@ def test_numba_never_has_threads_of_its_own(path: Path) -> None:
 TALK_TO_THE_COMPILER = (
     "_jit.py",
     "_callees.py",
+    "_contexts.py",
     "_processor.py",
     "_blas.py",
     "lanes.py",

@@ -179,7 +179,7 @@ def imported_sources(path):
 
 
 def test_digest_holds_all_that_compiled_code_depends_on():
-    decorated = re.compile(r"^@(jit|jit_fast|jit_new|compiled_as)\b", re.M)
+    decorated = re.compile(r"^@(jit|jit_compact|jit_fast|jit_new|compiled_as)\b", re.M)
     sources = list(_jit.PACKAGE.rglob("*.py"))
     waiting = {path for path in sources if decorated.search(path.read_text())}
     found = set()

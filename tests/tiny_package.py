@@ -40,6 +40,7 @@ COPIED = (
     "_callees.py",
     "_clock.py",
     "_compiling.py",
+    "_contexts.py",
     "_interrupts.py",
     "_processor.py",
 )

@@ -39,6 +39,7 @@ try:
 
     from maxmargin._callees import (
         CalleeCompiler,
+        CompactCompiler,
         callee_rebuilt,
         compile_as_asked,
     )
@@ -97,6 +98,15 @@ def jit_new(function: Function) -> Function:
     return _compile(function, PLAIN | {"_nrt": True})
 
 
+def jit_compact(function: Function) -> Function:
+    """Compile like `jit`, without unrolling any loop of it and of what it calls.
+
+    For an entry of very much code whose hot loops are sums that vectorise: LLVM has
+    less to improve and to emit. Others are slower for it, up to a tenth.
+    """
+    return _compile(function, PLAIN, is_compact=True)
+
+
 def compiled_as(verb: Callable[..., Any]) -> Callable[[Function], Function]:
     """Say what compiled code runs for `verb`: a function of types that picks a body.
 
@@ -107,18 +117,23 @@ def compiled_as(verb: Callable[..., Any]) -> Callable[[Function], Function]:
     return overload(verb, inline="always")
 
 
-def _compile(function: Function, options: dict[str, Any]) -> Function:
+def _compile(
+    function: Function, options: dict[str, Any], *, is_compact: bool = False
+) -> Function:
     if config.DISABLE_JIT:
         return numba.njit(**options)(function)
-    return _set_apart(_with_cache(function, options))
+    return _set_apart(_with_cache(function, options, is_compact))
 
 
-def _with_cache(function: Function, options: dict[str, Any]) -> Function:
+def _with_cache(
+    function: Function, options: dict[str, Any], is_compact: bool
+) -> Function:
     if cache_folder() is None and carried_folder() is None:
         return numba.njit(**options)(function)
     try:
         if HAS_CACHE_CLASSES:
-            compiled = numba.njit(pipeline_class=CalleeCompiler, **options)(function)
+            compiler = CompactCompiler if is_compact else CalleeCompiler
+            compiled = numba.njit(pipeline_class=compiler, **options)(function)
             compiled._cache = _KeyedCache(function)
             return compiled
         with _numba_cache_in(cache_folder()):

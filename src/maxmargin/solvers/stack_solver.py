@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from maxmargin._jit import jit
+from maxmargin._jit import jit, jit_compact
 from maxmargin._threads import raise_if_stopped, run_all
 from maxmargin.kernels.cache import NOBODY, RowCache
 from maxmargin.kernels.source import RowSource
@@ -228,7 +228,7 @@ def _make_moves(
     return first
 
 
-@jit
+@jit_compact
 def _take_steps(
     stack: Stack,
     source: RowSource,
