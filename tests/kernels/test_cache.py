@@ -9,6 +9,7 @@ import pytest
 
 from maxmargin.kernels.cache import (
     MIN_SLOTS,
+    N_USES,
     NOBODY,
     RowCache,
     claim_slots,
@@ -117,7 +118,7 @@ def test_fewer_columns_keep_their_values_and_make_slots() -> None:
     for row in (7, 1, 5):
         assert np.array_equal(narrow.rows[narrow.slot[row]], K[row, keep])
     assert len(narrow.owner) == 9
-    assert narrow.clock[0] == cache.clock[0]
+    assert narrow.counts.tolist() == cache.counts.tolist()
     assert np.shares_memory(narrow.rows, cache.rows)
 
 
@@ -138,7 +139,7 @@ def test_cache_of_everything_misses_nothing() -> None:
     cache = hold_all(K)
 
     assert all(find_row(cache, row) == row for row in range(N))
-    assert cache.clock[0] == N
+    assert cache.counts[N_USES] == N
     assert np.shares_memory(cache.rows, K)
 
 

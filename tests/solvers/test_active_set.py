@@ -44,7 +44,8 @@ def solve_all(
     """All variables are members."""
     limits = ActiveSetLimits(LEVEL, 10_000, n_groups)
     members = np.arange(len(work.beta))
-    return solve_active_set(work, members, hold_all(K), rows_of(K), free, limits)
+    slot = np.arange(len(K))
+    return solve_active_set(work, members, K, slot, rows_of(K), free, limits)
 
 
 def samples(n: int, seed: int) -> tuple[FloatMatrix, np.ndarray]:

@@ -13,6 +13,7 @@ from maxmargin._jit import jit
 from maxmargin.typing import IntVector, KernelMatrix
 
 NOBODY = -1
+N_USES, N_FILLED, N_MISSES = 0, 1, 2  # of `counts`
 MIN_SLOTS = 2  # a pair of variables needs two rows at once
 MEMORY_SHARE = 0.25  # of physical memory, for cache_size="auto"
 UNKNOWN_MEMORY = 4 << 30  # assumed where the system does not report it
@@ -25,17 +26,15 @@ CONTAINER_LIMITS = (  # of Linux, in its second and its first form
 class RowCache(NamedTuple):
     """Gram rows in memory: slot s holds row owner[s], and slot[owner[s]] == s.
 
-    Columns are the active variables; `flat` is the memory that `rows` lies in.
+    Columns are the active variables. There are few arrays here because each is seven
+    arguments of every compiled function that gets one.
     """
 
     rows: KernelMatrix
-    flat: KernelMatrix
     owner: IntVector  # slot -> row, NOBODY if free
     slot: IntVector  # row -> slot, NOBODY if absent
     last_use: IntVector
-    clock: IntVector  # one number: uses so far
-    n_used: IntVector  # one number: slots ever filled, which are the first ones
-    n_misses: IntVector  # one number: rows that had to be waited for
+    counts: IntVector  # uses; slots ever filled, the first ones; rows waited for
 
 
 @cache
@@ -70,13 +69,10 @@ def _with_slots(
 ) -> RowCache:
     return RowCache(
         rows=flat[: n_slots * n_columns].reshape(n_slots, n_columns),
-        flat=flat,
         owner=np.full(n_slots, NOBODY),
         slot=np.full(n_rows, NOBODY),
         last_use=np.full(n_slots, NOBODY),
-        clock=np.zeros(1, dtype=np.intp),
-        n_used=np.zeros(1, dtype=np.intp),
-        n_misses=np.zeros(1, dtype=np.intp),
+        counts=np.zeros(3, dtype=np.intp),
     )
 
 
@@ -86,28 +82,25 @@ def hold_all(K: KernelMatrix) -> RowCache:
     order = np.arange(n_rows)
     return RowCache(
         rows=K,
-        flat=K.reshape(-1),
         owner=order,
         slot=order,
         last_use=np.zeros(n_rows, dtype=np.intp),
-        clock=np.zeros(1, dtype=np.intp),
-        n_used=np.array([n_rows]),
-        n_misses=np.zeros(1, dtype=np.intp),
+        counts=np.array([0, n_rows, 0]),
     )
 
 
 def keep_columns(cache: RowCache, keep: IntVector) -> RowCache:
     """The same rows over fewer columns; the memory saved becomes new slots."""
-    n_slots = min(len(cache.flat) // len(keep), len(cache.slot))
+    flat = cache.rows.base
+    assert isinstance(flat, np.ndarray), "rows are a part of one array"
+    n_slots = min(len(flat) // len(keep), len(cache.slot))
     n_slots = max(n_slots, len(cache.owner))
-    _compact(cache.flat, cache.rows.shape[1], int(cache.n_used[0]), keep)
-    narrow = _with_slots(cache.flat, n_slots, len(keep), len(cache.slot))
+    _compact(flat, cache.rows.shape[1], int(cache.counts[N_FILLED]), keep)
+    narrow = _with_slots(flat, n_slots, len(keep), len(cache.slot))
     narrow.owner[: len(cache.owner)] = cache.owner
     narrow.last_use[: len(cache.owner)] = cache.last_use
     narrow.slot[:] = cache.slot
-    narrow.clock[:] = cache.clock
-    narrow.n_used[:] = cache.n_used
-    narrow.n_misses[:] = cache.n_misses
+    narrow.counts[:] = cache.counts
     return narrow
 
 
@@ -117,16 +110,16 @@ def claim_slots(cache: RowCache, rows: IntVector) -> IntVector:
     former = cache.owner[slots]
     cache.slot[former[former != NOBODY]] = NOBODY
     cache.owner[slots], cache.slot[rows] = rows, slots
-    cache.last_use[slots] = cache.clock[0]
+    cache.last_use[slots] = cache.counts[N_USES]
     return slots
 
 
 def _oldest_slots(cache: RowCache, n: int) -> IntVector:
-    used = int(cache.n_used[0])
+    used = int(cache.counts[N_FILLED])
     if used + n <= len(cache.owner):
-        cache.n_used[0] += n
+        cache.counts[N_FILLED] += n
         return np.arange(used, used + n)
-    cache.n_used[0] = len(cache.owner)
+    cache.counts[N_FILLED] = len(cache.owner)
     return np.sort(np.argpartition(cache.last_use, n - 1)[:n])
 
 
@@ -135,25 +128,25 @@ def find_row(cache: RowCache, row: int) -> int:
     """The slot of a row, marked as used; NOBODY if it must be computed first."""
     s = cache.slot[row]
     if s != NOBODY:
-        cache.last_use[s] = cache.clock[0]
-        cache.clock[0] += 1
+        cache.last_use[s] = cache.counts[N_USES]
+        cache.counts[N_USES] += 1
     return s
 
 
 @jit
 def claim_slot(cache: RowCache, row: int) -> int:
     """Give a row the first free slot, or the least recently used one."""
-    if cache.n_used[0] < len(cache.owner):
-        s = cache.n_used[0]
-        cache.n_used[0] += 1
+    if cache.counts[N_FILLED] < len(cache.owner):
+        s = cache.counts[N_FILLED]
+        cache.counts[N_FILLED] += 1
     else:
         s = _oldest_slot(cache.last_use)
     if cache.owner[s] != NOBODY:
         cache.slot[cache.owner[s]] = NOBODY
     cache.owner[s], cache.slot[row] = row, s
-    cache.last_use[s] = cache.clock[0]
-    cache.clock[0] += 1  # or the next claim might take this very slot
-    cache.n_misses[0] += 1
+    cache.last_use[s] = cache.counts[N_USES]
+    cache.counts[N_USES] += 1  # or the next claim might take this very slot
+    cache.counts[N_MISSES] += 1
     return s
 
 

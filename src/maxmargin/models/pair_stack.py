@@ -158,17 +158,16 @@ def fit_stack(
         parts = zip(problem_parts(problem, end), np.split(start, end[:-1]), strict=True)
         near = [project_start(part, beta) for part, beta in parts]
         problem = problem._replace(start=np.concatenate(near))
-    stack = stack_of(problem, place, grams.diagonal[place], end)
+    diagonal = grams.diagonal[place]
+    stack = stack_of(problem, place, diagonal, end)
     is_exact = len(labels.code) < options.tuning.exact_below
     source = memory_source(grams.K, place)
     found = solve_stack(stack, source, options, is_exact, n_threads)
     beta, level = found.points[BETA], found.levels(stack.n_groups)
     violation, objective, gap = found.evidence[:LEVEL]
     if fit is fit_margin:
-        rounding = CANCELLED * slope_sizes(
-            np.abs(beta), first, grams.diagonal[place], grams.bound
-        )
-        reading = _read_margins(level, violation, rounding, options.tuning)
+        slopes = slope_sizes(np.abs(beta), first, diagonal, grams.bound)
+        reading = _read_margins(level, violation, CANCELLED * slopes, options.tuning)
     else:
         reading = _read_levels(level)
     coef = beta / np.repeat(reading.margin, n_rows)

@@ -15,7 +15,6 @@ from typing import NamedTuple
 import numpy as np
 
 from maxmargin._jit import jit
-from maxmargin.kernels.cache import RowCache
 from maxmargin.solvers.free_inverse import (
     ABSENT,
     CHANGE,
@@ -43,7 +42,7 @@ from maxmargin.solvers.free_inverse import (
 )
 from maxmargin.solvers.pair_selection import add_row, bounds, worst_group
 from maxmargin.solvers.work import Work, group_of, is_free, mask_of
-from maxmargin.typing import FloatVector, IntVector
+from maxmargin.typing import FloatVector, IntVector, KernelMatrix
 
 MAX_ENTERING = 8  # variables that enter before all slopes are computed again
 ENTERING_SHARE = 0.3  # of the worst violation, for those that enter with it
@@ -87,15 +86,17 @@ def moves_before(free: FreeSet, own: Work, members: IntVector) -> int:
 def solve_active_set(
     own: Work,
     members: IntVector,
-    square: RowCache,
+    rows: KernelMatrix,
+    slot: IntVector,
     kernel: KernelRows,
     free: FreeSet,
     limits: ActiveSetLimits,
 ) -> tuple[int, bool]:
     """Take the members to their common optimum: (steps made, whether it was reached).
 
-    `own` holds the members, `members` their numbers among all variables; `square` has
-    the rows of K of the members that may move, over all members, in any precision.
+    `own` holds the members, `members` their numbers among all variables; `rows` are
+    those of K of the members that may move, over all members, in any precision, and
+    `slot` says where.
     """
     n_groups = limits.n_groups
     max_steps = min(limits.max_steps, MAX_STEPS * len(members))
@@ -106,18 +107,26 @@ def solve_active_set(
     change, level = free.of_member[CHANGE][: len(members)], free.level
     for k in range(len(members)):
         change[k] = 0.0
-    free.counts[N_EXCHANGES] = 0
-    if not synchronise(own, members, kernel, free, change, n_groups):
-        _update_slopes(own, free, square, change, n_groups)
-        return free.counts[N_EXCHANGES], False
     made, n_entering, n_rebuilt, least = 0, MAX_ENTERING, 0, np.inf
-    best = own.gained[0]
+    best, is_stale = own.gained[0], True
+    free.counts[N_EXCHANGES] = 0
     while made < max_steps:
+        has_room = True
+        if is_stale:
+            has_room = synchronise(own, members, kernel, free, change, n_groups)
+            is_stale = False
         before = made
         made, free.counts[N_EXCHANGES] = made + free.counts[N_EXCHANGES], 0
-        steps, _ = _step_to_bounds(own, free, change, level, n_groups, max_steps - made)
-        made += steps
-        _update_slopes(own, free, square, change, n_groups)
+        if has_room:
+            steps, _ = _step_to_bounds(
+                own, free, change, level, n_groups, max_steps - made
+            )
+            made += steps
+        _update_slopes(own, free, rows, slot, change, n_groups)
+        if not has_room and n_rebuilt == 0:
+            return made, False
+        if not has_room:
+            break
         violation = violation_of(own, n_groups)
         if violation <= limits.tol:
             return made, True
@@ -141,9 +150,7 @@ def solve_active_set(
                 break
             n_rebuilt, n_entering, least = n_rebuilt + 1, MAX_ENTERING, np.inf
             forget_entries(free)
-            if not synchronise(own, members, kernel, free, change, n_groups):
-                _update_slopes(own, free, square, change, n_groups)
-                break
+            is_stale = True
     free.counts[N_CALLS] = MAX_CALLS
     return made, False
 
@@ -291,7 +298,8 @@ def _take_step(
 def _update_slopes(
     own: Work,
     free: FreeSet,
-    square: RowCache,
+    rows: KernelMatrix,
+    slot: IntVector,
     change: FloatVector,
     n_groups: int,
 ) -> None:
@@ -309,14 +317,14 @@ def _update_slopes(
             own.gained[0] -= 0.5 * change[k] * own.grad[k] + kinks
     for k in range(len(change)):
         if change[k] != 0.0:
-            add_row(own.grad, square.rows[square.slot[own.row[k]]], change[k])
+            add_row(own.grad, rows[slot[own.row[k]]], change[k])
     for k in range(len(change)):
         own.gained[0] -= 0.5 * change[k] * own.grad[k]
         change[k] = 0.0
     n = free.counts[N]
     for i in range(n):
         k = free.indices[MEMBER, i]
-        if square.rows.itemsize == DOUBLE:
+        if rows.itemsize == DOUBLE:
             free.value[SLOPE, i] = own.grad[k] + free.value[KINK, i]
         else:
             own.grad[k] = free.value[SLOPE, i] - free.value[KINK, i]

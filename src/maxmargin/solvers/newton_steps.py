@@ -203,7 +203,8 @@ def common_optimum(
     solve_active_set(
         work,
         everything,
-        cache,
+        cache.rows,
+        cache.slot,
         KernelRows(cache, None, everything, everything),
         make_free_set(len(free)),
         ActiveSetLimits(tol, most, problem.n_groups),

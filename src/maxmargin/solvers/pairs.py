@@ -3,7 +3,7 @@
 import numpy as np
 
 from maxmargin._jit import jit
-from maxmargin.kernels.cache import NOBODY, RowCache, claim_slot, find_row
+from maxmargin.kernels.cache import N_USES, NOBODY, RowCache, claim_slot, find_row
 from maxmargin.kernels.source import RowSource, compute_row
 from maxmargin.solvers.pair_selection import (
     SLICE,
@@ -42,7 +42,7 @@ def pair_epoch(
     lower, upper, kink, gained = work.lower, work.upper, work.kink, work.gained
     diagonal, row, start = work.diagonal, work.row, work.start
     rows, slot_of = cache.rows, cache.slot
-    last_use, clock = cache.last_use, cache.clock
+    last_use, counts = cache.last_use, cache.counts
     violation = np.inf
     for made in range(max_moves + 1):
         first, g, lowest, violation = worst_group(grad, rise, fall, start)
@@ -59,7 +59,8 @@ def pair_epoch(
             slot_i = compute_missing(cache, source, row[i], i)
             if slot_i == NOBODY:
                 return NEEDS_ROW, made, violation, i
-        last_use[slot_i], clock[0] = clock[0], clock[0] + 1
+        last_use[slot_i] = counts[N_USES]
+        counts[N_USES] += 1
         row_i, ends, own = rows[slot_i], (start[g], start[g + 1]), diagonal[i]
         least = max(EQUAL * own, work.min_curvature)
         if is_second_order:
@@ -76,7 +77,8 @@ def pair_epoch(
             slot_j = compute_missing(cache, source, row[j], j)
             if slot_j == NOBODY:
                 return NEEDS_ROW, made, violation, j
-        last_use[slot_j], clock[0] = clock[0], clock[0] + 1
+        last_use[slot_j] = counts[N_USES]
+        counts[N_USES] += 1
         curvature = max(own + diagonal[j] - 2.0 * np.float64(row_i[j]), least)
         beta[i], beta[j], step, gain = exchange(
             beta[i],

@@ -198,7 +198,13 @@ def _optimise(
         if made < most:
             limits = ActiveSetLimits(level, most - made, 1 if singly is None else 0)
             steps, is_there = solve_active_set(
-                own, members, working_set.square, memory.rows, memory.free, limits
+                own,
+                members,
+                working_set.square.rows,
+                working_set.square.slot,
+                memory.rows,
+                memory.free,
+                limits,
             )
             made += steps
             if is_there:

@@ -9,6 +9,8 @@ from numpy.typing import DTypeLike
 
 from maxmargin._jit import jit
 from maxmargin.kernels.cache import (
+    N_MISSES,
+    N_USES,
     NOBODY,
     RowCache,
     claim_slots,
@@ -52,12 +54,12 @@ class RowsAtHand:
     @property
     def n_hits(self) -> int:
         """Uses of a row that did not have to wait for it."""
-        return self.n_uses_before + int(self.cache.clock[0]) - self.n_misses
+        return self.n_uses_before + int(self.cache.counts[N_USES]) - self.n_misses
 
     @property
     def n_misses(self) -> int:
         """Rows that had to be computed before a move could go on."""
-        return self.n_misses_before + int(self.cache.n_misses[0])
+        return self.n_misses_before + int(self.cache.counts[N_MISSES])
 
     @property
     def dtype(self) -> np.dtype[np.floating]:
@@ -65,8 +67,8 @@ class RowsAtHand:
 
     def restart(self, row: IntVector, dtype: DTypeLike) -> None:
         """Begin anew over these columns; what was kept has too few of them."""
-        self.n_uses_before += int(self.cache.clock[0])
-        self.n_misses_before += int(self.cache.n_misses[0])
+        self.n_uses_before += int(self.cache.counts[N_USES])
+        self.n_misses_before += int(self.cache.counts[N_MISSES])
         self._row = row
         self.cache, self.source = self._empty(dtype), self._source()
 
@@ -90,7 +92,7 @@ class RowsAtHand:
         near = tuning.near_share * violation
         n_wanted = choose_rows(work, self.cache, variable, near, wanted)
         self._store(wanted[:n_wanted])
-        self.cache.n_misses[0] += 1
+        self.cache.counts[N_MISSES] += 1
 
     def _store(self, wanted: IntVector) -> None:
         slots = claim_slots(self.cache, wanted)

@@ -107,7 +107,7 @@ class Room(NamedTuple):
     start: IntVector
     gained: FloatVector
     slots: IntMatrix  # owner, slot and last use of a RowCache
-    clocks: IntMatrix  # and its three numbers
+    counts: IntVector  # and its numbers
     weight: FloatVector  # of each row of K
     everything: IntVector  # 0, 1, 2, ...
     of_group: FloatMatrix  # as in `problems.dual`
@@ -127,7 +127,7 @@ def make_room(stack: Stack, first: int, last: int) -> Room:
         start=np.empty(max(stack.n_groups, 1) + 1, dtype=np.intp),
         gained=np.empty(1),
         slots=np.empty((3, m), dtype=np.intp),
-        clocks=np.empty((3, 1), dtype=np.intp),
+        counts=np.empty(3, dtype=np.intp),
         weight=np.empty(m),
         everything=np.arange(n),
         of_group=np.empty((N_MEASURES, max(stack.n_groups, 1))),
@@ -166,13 +166,10 @@ def open_problem(
     )
     cache = RowCache(
         room.rows[: m * width].reshape(m, width),
-        room.rows[: m * width],
         room.slots[0, :m],
         room.slots[1, :m],
         room.slots[2, :m],
-        room.clocks[0],
-        room.clocks[1],
-        room.clocks[2],
+        room.counts,
     )
     place = source.place
     if len(place) > 0:

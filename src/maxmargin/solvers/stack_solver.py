@@ -15,7 +15,7 @@ import numpy as np
 
 from maxmargin._jit import jit, jit_compact
 from maxmargin._threads import raise_if_stopped, run_all
-from maxmargin.kernels.cache import NOBODY, RowCache
+from maxmargin.kernels.cache import N_FILLED, NOBODY, RowCache
 from maxmargin.kernels.source import RowSource
 from maxmargin.solvers.active_set import (
     ActiveSetLimits,
@@ -67,9 +67,7 @@ from maxmargin.solvers.stack import (
 from maxmargin.solvers.tuning import StackTuning
 from maxmargin.solvers.work import Work, set_masks
 from maxmargin.solvers.working_set import SINGLY
-from maxmargin.typing import (
-    FloatVector,
-)
+from maxmargin.typing import FloatMatrix, FloatVector
 
 ROUNDINGS = 1e-15  # relative: of a sum of products in float64
 # Of `evidence`, after the levels: the violation to reach, the least that it can be, and
@@ -220,7 +218,9 @@ def _make_moves(
                 break
             goal = out.evidence[GOAL, first]
         out.counts[N_MOVES, first] += made
-        _conclude(stack, out, first, work, cache, goals, room, is_there)
+        _conclude(
+            stack, out, first, work, cache, goals, room.weight, room.of_group, is_there
+        )
         if is_last and out.counts[STATE, first] == TO_DO:
             out.counts[STATE, first] = GIVEN_UP
         done += n * made
@@ -256,7 +256,8 @@ def _take_steps(
             steps, _ = solve_active_set(
                 work,
                 room.everything[: len(work.beta)],
-                cache,
+                cache.rows,
+                cache.slot,
                 KernelRows(cache, own, work.row, room.everything),
                 free,
                 ActiveSetLimits(goal, goals.tuning.max_moves * n, stack.n_groups),
@@ -273,7 +274,17 @@ def _take_steps(
             goal = out.evidence[GOAL, first]
         out.counts[N_MOVES, first] += made
         if _objective(linear, work) <= before:  # else K is too large for an inverse
-            _conclude(stack, out, first, work, cache, goals, room, is_there)
+            _conclude(
+                stack,
+                out,
+                first,
+                work,
+                cache,
+                goals,
+                room.weight,
+                room.of_group,
+                is_there,
+            )
         done += n * made
         first += 1
     return first
@@ -296,7 +307,8 @@ def _begin(
     for s in range(len(cache.owner)):
         cache.owner[s] = cache.slot[s] = NOBODY
         cache.last_use[s] = 0
-    cache.clock[0] = cache.n_used[0] = cache.n_misses[0] = 0
+    for name in range(len(cache.counts)):
+        cache.counts[name] = 0
     for g in range(len(start)):
         start[g] = 0
     for k in range(len(work.beta)):
@@ -370,7 +382,8 @@ def _conclude(
     work: Work,
     cache: RowCache,
     goals: Goals,
-    room: Room,
+    weight: FloatVector,
+    of_group: FloatMatrix,
     is_there: bool,
 ) -> None:
     """Certify where the variables are, and note whether the problem is solved.
@@ -379,15 +392,15 @@ def _conclude(
     """
     a, b = stack.end[number - 1] if number > 0 else 0, stack.end[number]
     if not goals.has_slopes:
-        _sum_gradient(stack.numbers[LINEAR, a:b], work, cache, room.weight)
+        _sum_gradient(stack.numbers[LINEAR, a:b], work, cache, weight)
     for k in range(b - a):
         out.points[BETA, a + k], out.points[GRAD, a + k] = work.beta[k], work.grad[k]
-    certify(stack, out, number, a, b, goals.tol, room.of_group)
+    certify(stack, out, number, a, b, goals.tol, of_group)
     is_good_enough = is_there or not (goals.is_exact or goals.has_margin)
     if is_good_enough and out.evidence[VIOLATION, number] <= goals.tol:
         out.counts[STATE, number] = SOLVED
     out.counts[N_COMPUTED, number] = max(
-        out.counts[N_COMPUTED, number], cache.n_used[0]
+        out.counts[N_COMPUTED, number], cache.counts[N_FILLED]
     )
 
 
