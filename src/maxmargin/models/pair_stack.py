@@ -148,11 +148,10 @@ def fit_stack(
     place = np.concatenate([grams.place[c] for pair in pairs for c in pair])
     of_pair = size[np.array(pairs)]
     n_rows = of_pair.sum(axis=1)
-    end = np.cumsum(n_rows)
+    end, first = np.cumsum(n_rows), np.cumsum(n_rows) - n_rows
     y = np.repeat(np.tile([1.0, -1.0], len(pairs)), of_pair.ravel())
     state, fit = stated(y, end)
     problem = state(weight[rows])
-    first = end - n_rows
     problem = problem._replace(row=np.arange(len(rows)) - np.repeat(first, n_rows))
     if start is not None:
         parts = zip(problem_parts(problem, end), np.split(start, end[:-1]), strict=True)
