@@ -104,8 +104,8 @@ def slope_sizes(
     total: FloatVector = np.add.reduceat(size, first)
     if POSITIVE * float(diagonal.max()) < bound < np.inf:
         return bound * total
-    root = np.sqrt(diagonal)
-    largest: FloatVector = np.maximum.reduceat(np.where(size > 0.0, root, 0.0), first)
+    root = np.where(size > 0.0, np.sqrt(diagonal), 0.0)
+    largest: FloatVector = np.maximum.reduceat(root, first)
     return largest * np.add.reduceat(root * size, first)
 
 
