@@ -73,3 +73,15 @@ def test_nobody_asked_is_no_sum() -> None:
     sums = HeldGram(some_kernel()).sums(np.arange(3), np.ones(3), np.arange(0))
 
     assert sums.shape == (0,)
+
+
+def test_a_distant_sample_is_no_bound_for_others() -> None:
+    X = np.random.default_rng(2).normal(size=(N, 3))
+    X[-1] *= 1e6
+    K, near = X @ X.T, np.arange(N - 1)
+    largest = float(K.diagonal()[:-1].max())
+
+    for part in (HeldGram(K).among(near), HeldGram(K).take(near)):
+        assert part.bound() == largest
+    indefinite = HeldGram(K - 2.0 * np.diag(K.diagonal()[::-1]))
+    assert indefinite.among(near).bound() == indefinite.bound()

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 from scipy.optimize import minimize
 
+from maxmargin.models import calibration
 from maxmargin.models.calibration import density_marks, fit_sigmoid, laplace_scale
 from maxmargin.models.probability import conformal_width, couple, laplace_width
 
@@ -160,3 +162,24 @@ def test_widths_of_intervals() -> None:
     assert conformal_width(errors, 0.9) == 9.0
     assert conformal_width(errors, 0.5) == 5.0
     assert conformal_width(errors, 0.91) == math.inf
+
+
+def test_a_sigmoid_does_not_look_for_what_rounding_hides(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of a loss of 1e9, no step of a line search can tell the last digits."""
+    seen, loss = [], calibration._loss
+
+    def counted(*given: Any) -> Any:
+        seen.append(loss(*given))
+        return seen[-1]
+
+    monkeypatch.setattr(calibration, "_loss", counted)
+    decisions, y, weight = draw(1, 2000)
+    likeliest = getattr(calibration._likeliest, "py_func", calibration._likeliest)
+
+    slope, offset = likeliest(decisions, (y + 1.0) / 2.0, 1e6 * weight, 0.0)
+
+    assert len(seen) < 15
+    last = loss(decisions, (y + 1.0) / 2.0, 1e6 * weight, slope, offset)
+    assert max(abs(last.by_slope), abs(last.by_offset)) < 1e-12 * last.value

@@ -126,9 +126,9 @@ def refine_margin(
         tol = tuning.refinement * min(tol, violation)
         if margin > violation:  # else it does not say yet what it needs
             tol = min(tol, tuning.margin_share * margin)
+        options = replace(options, tol=max(tol, floor))
         most = MOVES * solution.n_iter + MOVES_PER_ROW * gram.n
-        options = _with_patience(replace(options, tol=max(tol, floor)), most)
-        finer = again(solution, options)
+        finer = again(solution, _with_patience(options, most))
         n_iter = solution.n_iter + finer.n_iter
         if finer.status is not Status.CONVERGED:
             return replace(solution, n_iter=n_iter)
@@ -137,7 +137,9 @@ def refine_margin(
 
 
 def _with_patience(options: Options, n_moves: int) -> Options:
-    """For a fit that has stalled after so many moves, whatever it gained."""
+    """For a fit that makes so many moves at most; small problems know no `max_iter`."""
+    if options.max_iter >= 0:
+        return replace(options, max_iter=min(n_moves, options.max_iter))
     patience = options.tuning.patience._replace(
         moves_of_fit=0,
         min_moves=n_moves,
