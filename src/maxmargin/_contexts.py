@@ -3,8 +3,9 @@
 Type inference comes back to every call of a function several times, and all functions
 have the same sums, comparisons and elements of arrays: here the type of a call is found
 once. And where an array is read or written, Numba asks whether it has to be turned into
-one first; as nobody answers, it imports all of its modules again. Together that was a
-twentieth of the time of a first search. The contexts here share what Numba's contain.
+one first; as no conversion is known, it imports all of its modules again. Together that
+was a twentieth of the time of a first search. The contexts here share what Numba's
+contain.
 """
 
 from functools import cache

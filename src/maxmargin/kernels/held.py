@@ -95,7 +95,7 @@ class HeldGram:
         """`bound` is the largest value of K in size, where it is known.
 
         With an index, only the samples there count. Where the kernel is definite, they
-        have a bound of their own: one distant sample is not everybody's.
+        have a bound of their own, whatever distant samples are left out.
         """
         bound = float(max(K.max(), -K.min())) if bound is None else bound
         self._diagonal: FloatVector = K.diagonal().astype(np.float64)

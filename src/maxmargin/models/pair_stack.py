@@ -148,15 +148,14 @@ def fit_stack(
     place = np.concatenate([grams.place[c] for pair in pairs for c in pair])
     of_pair = size[np.array(pairs)]
     n_rows = of_pair.sum(axis=1)
-    end, first = np.cumsum(n_rows), np.cumsum(n_rows) - n_rows
+    end = np.cumsum(n_rows)
+    first = end - n_rows
     y = np.repeat(np.tile([1.0, -1.0], len(pairs)), of_pair.ravel())
     state, fit = stated(y, end)
     problem = state(weight[rows])
     problem = problem._replace(row=np.arange(len(rows)) - np.repeat(first, n_rows))
     if start is not None:
-        parts = zip(problem_parts(problem, end), np.split(start, end[:-1]), strict=True)
-        near = [project_start(part, beta) for part, beta in parts]
-        problem = problem._replace(start=np.concatenate(near))
+        problem = problem._replace(start=_nearest_starts(problem, end, start))
     diagonal = grams.diagonal[place]
     stack = stack_of(problem, place, diagonal, end)
     is_exact = len(labels.code) < options.tuning.exact_below
@@ -195,6 +194,14 @@ def problem_parts(problem: DualProblem, end: IntVector) -> list[DualProblem]:
     """The problems of a stack, as views."""
     columns = [np.split(part, end[:-1]) for part in problem]
     return [DualProblem(*parts) for parts in zip(*columns, strict=True)]
+
+
+def _nearest_starts(
+    problem: DualProblem, end: IntVector, start: FloatVector
+) -> FloatVector:
+    """A feasible point of each problem of a stack, near the one that is given."""
+    parts = zip(problem_parts(problem, end), np.split(start, end[:-1]), strict=True)
+    return np.concatenate([project_start(part, beta) for part, beta in parts])
 
 
 def _read_levels(level: FloatMatrix) -> _Reading:

@@ -24,7 +24,14 @@ from maxmargin.solvers.rounds import (
 )
 from maxmargin.solvers.tuning import RoundSizes
 from maxmargin.solvers.work import Work
-from maxmargin.solvers.working_set import SINGLY, N, WorkingSet, measure
+from maxmargin.solvers.working_set import (
+    N_COMPUTED,
+    SINGLY,
+    N,
+    RowCounts,
+    WorkingSet,
+    measure,
+)
 from maxmargin.typing import FloatVector, IntVector
 
 # Adds the weighted sum of some rows of K to the slopes of all variables.
@@ -57,6 +64,12 @@ class CompiledRounds:
         self.values, self.add_rows, self.sizes = values, add_rows, sizes
         self.singly = None if is_bound else SINGLY
         self.newton = NewtonSteps(is_bound, pace.is_stopped, pace.options.tuning.newton)
+
+    def count_rows(self) -> RowCounts:
+        """Those of rounds; where K is in memory all of them were there before."""
+        if self.values.memory is not None:
+            return RowCounts(0, 0)
+        return RowCounts(0, int(self.working_set.counts[N_COMPUTED]))
 
     def measure(self) -> float:
         """The violation of all variables."""

@@ -10,8 +10,7 @@ Rounds differ in where kernel values come from (`compiled_rounds`, `threaded_rou
 When they begin and end, and what is certain in float64 (`slope_check`), is the same.
 """
 
-from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -30,7 +29,7 @@ from maxmargin.solvers.rounds import kernel_in_memory, panels_of
 from maxmargin.solvers.slope_check import SlopeCheck
 from maxmargin.solvers.threaded_rounds import ThreadedRounds
 from maxmargin.solvers.work import Work, gather_work
-from maxmargin.solvers.working_set import N_COMPUTED, N, WorkingSet, make_working_set
+from maxmargin.solvers.working_set import N, RowCounts, WorkingSet, make_working_set
 from maxmargin.typing import FloatVector
 
 
@@ -39,6 +38,9 @@ class Rounds(Protocol):
 
     work: Work
     working_set: WorkingSet
+
+    def count_rows(self) -> RowCounts:
+        """So far."""
 
     def measure(self) -> float:
         """The violation of all variables."""
@@ -53,18 +55,6 @@ class Rounds(Protocol):
         """
 
 
-class RowCounts(NamedTuple):
-    """Rows of K that were found in memory, and that were computed."""
-
-    found: int
-    computed: int
-
-
-def no_rows() -> RowCounts:
-    """All of K was there before."""
-    return RowCounts(0, 0)
-
-
 class Decomposition:
     """The driver: rounds until tol holds, a limit is met, or they lead no further."""
 
@@ -74,11 +64,10 @@ class Decomposition:
         rounds: Rounds,
         pace: Pace,
         check: SlopeCheck | None,
-        count_rows: Callable[[], RowCounts],
     ) -> None:
         """Without a `check`, slopes are as exact as they have to be."""
-        self.problem, self.rounds, self.pace = problem, rounds, pace
-        self.check, self.count_rows = check, count_rows
+        self.problem, self.rounds = problem, rounds
+        self.pace, self.check = pace, check
         self.n_idle, self.n_iter_before = 0, -1
 
     def run(self) -> Iterate:
@@ -126,7 +115,7 @@ class Decomposition:
 
     def _ended(self, status: Status | None) -> Iterate:
         """The point reached, which has to be feasible to be the solution."""
-        work, counts = self.rounds.work, self.count_rows()
+        work, counts = self.rounds.work, self.rounds.count_rows()
         found = make_iterate(self.problem, work.beta, work.grad)
         if status is Status.CONVERGED and not found.violation <= self.pace.options.tol:
             status = None
@@ -140,7 +129,8 @@ class Decomposition:
             work = self.rounds.work
             value = dual_objective(self.problem, work.beta, work.grad)
             n_members = int(self.rounds.working_set.counts[N])
-            self.pace.report(violation, value, n_members, False, *self.count_rows())
+            counts = self.rounds.count_rows()
+            self.pace.report(violation, value, n_members, False, *counts)
 
 
 def decompose(
@@ -188,7 +178,7 @@ def _in_memory(
     rounds = CompiledRounds(
         work, working_set, values, rows.add_rows, sizes, pace, is_bound
     )
-    return Decomposition(problem, rounds, pace, None, no_rows)
+    return Decomposition(problem, rounds, pace, None)
 
 
 def _with_arena(
@@ -235,12 +225,8 @@ def _with_arena(
             problem, work, working_set, arena, pace, max_side, int(max_share * n)
         )
 
-    def count_rows() -> RowCounts:
-        in_rounds = int(rounds.working_set.counts[N_COMPUTED])
-        return RowCounts(arena.n_hits, arena.n_computed + in_rounds)
-
     check = SlopeCheck(problem, gram, options, work, provider.errors)
-    return Decomposition(problem, rounds, pace, check, count_rows)
+    return Decomposition(problem, rounds, pace, check)
 
 
 def _all_variables(problem: DualProblem, gram: Gram, image: FloatVector) -> Work:

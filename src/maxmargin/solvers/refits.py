@@ -15,7 +15,7 @@ from maxmargin.kernels.memory import pass_on, promised_square
 from maxmargin.kernels.sums import add_rows
 from maxmargin.problems.dual import DualProblem, fill_in_order, is_interior
 from maxmargin.solvers.compiled_rounds import CompiledRounds, KernelValues
-from maxmargin.solvers.decomposition import Decomposition, RowCounts
+from maxmargin.solvers.decomposition import Decomposition
 from maxmargin.solvers.iterate import Iterate, make_iterate
 from maxmargin.solvers.pace import Pace
 from maxmargin.solvers.rounds import KeptRows
@@ -93,10 +93,7 @@ class WarmRefitter:
         if not self._enter_box(work, missing):
             return make_iterate(problem, work.beta, work.grad)
         rounds = RoundsOnKeptRows(self, work, pace)
-        return Decomposition(problem, rounds, pace, None, self._count_rows).run()
-
-    def _count_rows(self) -> RowCounts:
-        return RowCounts(self.arena.n_hits, self.n_kept)
+        return Decomposition(problem, rounds, pace, None).run()
 
     def keep(self, rows: IntVector) -> bool:
         """Compute those that are not kept yet; whether there are any."""

@@ -56,8 +56,8 @@ class SlopeCheck:
     def is_hopeless(self) -> bool:
         """Whether float32 is not enough for this problem."""
         checks = self.checks
-        is_vain = self.n_corrections > checks.max_corrections
-        return is_vain or self.n_drifts > checks.max_drifts
+        has_failed = self.n_corrections > checks.max_corrections
+        return has_failed or self.n_drifts > checks.max_drifts
 
     def certify(self, violation: float) -> float:
         """The violation in float64; where float32 may be wrong, slopes are replaced."""

@@ -26,6 +26,7 @@ from maxmargin.solvers.working_set import (
     SINGLY,
     Evicted,
     N,
+    RowCounts,
     WorkingSet,
     admit,
     admit_all,
@@ -70,6 +71,10 @@ class ThreadedRounds:
     def n_members(self) -> int:
         """How large the working set is."""
         return int(self.working_set.counts[N])
+
+    def count_rows(self) -> RowCounts:
+        """Those that were kept, and those that were computed."""
+        return RowCounts(self.arena.n_hits, self.arena.n_computed)
 
     def measure(self) -> float:
         """The violation of all variables."""
@@ -205,5 +210,5 @@ class ThreadedRounds:
         """Call the callback, if it is due; `gained` since the last update."""
         if self.pace.is_due():
             value = dual_objective(self.problem, self.work.beta, self.work.grad)
-            counts = self.arena.n_hits, self.arena.n_computed
+            counts = self.count_rows()
             self.pace.report(violation, value - gained, self.n_members, False, *counts)

@@ -37,6 +37,13 @@ class WorkingSet(NamedTuple):
     square: RowCache  # K between the first counts[N_MET] members: row i is member i's
 
 
+class RowCounts(NamedTuple):
+    """Rows of K that were found in memory, and that were computed."""
+
+    found: int
+    computed: int
+
+
 def make_working_set(
     n: int, n_groups: int, square: KernelMatrix, sizes: RoundSizes
 ) -> WorkingSet:
